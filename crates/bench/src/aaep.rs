@@ -1,7 +1,7 @@
-//! How many AAEP events one core checks in a second, within this process: the schemas, the words
-//! of the specification and the order of the session. The limit is the bare parse of the same
-//! bytes, which keeps nothing. [`listeners`] and [`streams`] measure a server: what it costs to
-//! tell many, and what many who stream cost others.
+//! How many AAEP events one core checks in a second, within this process: the schemas, the rules of
+//! the specification and the order of the session. The limit is the bare parse of the same bytes,
+//! which keeps nothing. [`listeners`] and [`streams`] measure a server: what delivery to many
+//! listeners costs, and how much many streams slow down other callers.
 
 pub mod line;
 pub mod listeners;
@@ -24,13 +24,13 @@ use serde_json::{Value, json};
 use super::load::now;
 use super::report::{Bar, at_least, median};
 
-/// What was asked for.
+/// The required rate.
 pub const EVENTS_PER_SECOND_MIN: f64 = 200_000.0;
 
 /// The size of an event with its summaries.
 const EVENT_BYTES: usize = 700;
 
-/// So many events have one session; what a session keeps grows with it.
+/// Events of one session. What a session keeps grows with it.
 const SESSION_EVENTS: usize = 1_000;
 
 /// A session begins, changes its state, says something and ends.
@@ -57,12 +57,12 @@ pub struct Report {
     pub parsed_per_second: f64,
     /// `serde_json` builds a tree (`Value`), as a validator of trees must first.
     pub tree_per_second: f64,
-    /// Checked against parsed; 1 would be a check for nothing.
+    /// Checked against parsed; 1 means that the check costs nothing beyond the parse.
     pub of_limit: f64,
     pub bars: Vec<Bar>,
 }
 
-/// Checks sessions, in turns with the bare parse, so that both share the machine's mood.
+/// Checks sessions in turns with the bare parse, so that both run under the same machine load.
 pub fn run(plan: &Plan) -> Result<Report> {
     if plan.n_events < SESSION_EVENTS_MIN || plan.n_rounds == 0 {
         return Err(anyhow!(
@@ -144,7 +144,7 @@ impl Followed {
     }
 }
 
-/// Whose events they are.
+/// The names that the events carry.
 #[derive(Debug, Clone, Copy)]
 pub struct Names<'n> {
     pub session: &'n str,
@@ -169,7 +169,7 @@ fn session_of(names: Names<'_>, n_events: usize) -> Vec<String> {
                 0 => ("session.started", json!({"requested_by": "user:bench"})),
                 1 => ("state.changed", json!({"from_state": "idle", "to_state": "thinking"})),
                 _ if index == last => ("session.completed", json!({"duration_ms": 30_000})),
-                // What is invoked must be completed before the session is.
+                // An invoked tool must be completed before the session is.
                 _ if index % 3 == 0 && index + 2 < last => (
                     "tool.invoked",
                     json!({"tool": "fetch_balance", "tool_call_id": call,
@@ -202,7 +202,7 @@ fn session_of(names: Names<'_>, n_events: usize) -> Vec<String> {
         .collect()
 }
 
-/// In the order in which producers write, which a map would not keep.
+/// Fields in the order in which producers write them, which a map would not keep.
 fn written(names: Names<'_>, index: usize, name: &str, payload: &Value) -> String {
     let Names { session, agent } = names;
     let (minutes, seconds, millis) = (index / 60_000 % 60, index / 1_000 % 60, index % 1_000);

@@ -1,5 +1,5 @@
-//! Whether a stream that has lived long costs more than a young one: a draft that was edited again
-//! and again, against one that was not.
+//! Whether an old stream costs more than a young one: a draft that was edited many times, against a
+//! new one.
 
 use std::path::Path;
 
@@ -18,10 +18,10 @@ use super::work::{SENDER, caller_of, offer_json, register_agents, teamspace};
 use tasuki::config::Config;
 use tasuki::node::Node;
 
-/// Edits of each of the two that are timed, in turns, so that both meet the machine's moods.
+/// Timed edits of each of the two, in turns, so that both run under the same machine load.
 const TIMED_EDITS: usize = 300;
 
-/// The cost of an edit, by the age of what is edited.
+/// The cost of an edit, by the age of the draft.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Age {
     /// How often the old one was edited before.
@@ -51,7 +51,7 @@ pub async fn measure(folder: &Path, n_edits: usize) -> Result<Age> {
     Ok(Age { n_edits, young_ms, old_ms, old_of_young: old_ms / young_ms })
 }
 
-/// Somebody who edits one draft.
+/// The editor of one draft.
 struct Editor {
     engine: Engine,
     sender: Caller,

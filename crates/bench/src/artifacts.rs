@@ -1,5 +1,5 @@
-//! What verifying large artifacts costs everybody else: the same callers at the same pace, with and
-//! without somebody hashing beside them, in turns.
+//! How much verifying large artifacts slows down other callers: the same callers at the same pace,
+//! with and without hashing beside them, in turns.
 
 use std::path::Path;
 use std::time::Duration;
@@ -19,13 +19,13 @@ use super::{WARM_UP, stores};
 use tasuki::config::{Artifacts, Config};
 use tasuki::node::Node;
 
-/// Others may notice that somebody hashes, and must not suffer from it.
+/// Hashing may slow other callers down at most this much.
 pub const SLOWDOWN_MAX: f64 = 1.5;
 
-/// Buffers, and nothing that grows with the artifact.
+/// Room for buffers, but for nothing that grows with the artifact.
 pub const GROWTH_MIB_MAX: f64 = 32.0;
 
-/// People and agents at work, and room for more: nobody waits for the processor.
+/// A few callers with idle time left over: none waits for the processor.
 const CALLERS: usize = 4;
 const PAUSE: Duration = Duration::from_millis(40);
 

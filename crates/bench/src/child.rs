@@ -1,4 +1,4 @@
-//! `tasuki serve` as a process of its own, so that what it uses is its own.
+//! `tasuki serve` as a process of its own, so that its resource use can be measured.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -31,7 +31,7 @@ impl Server {
         let mut child = Command::new(program)
             .args([SERVE, "--listen", "127.0.0.1:0", "--data"])
             .arg(folder)
-            // Neither a `tasuki.toml` nor the settings of whoever measures.
+            // Ignores any `tasuki.toml` and the caller's environment.
             .current_dir(folder)
             .env_clear()
             .stdin(Stdio::null())
@@ -49,7 +49,7 @@ impl Server {
                 break address;
             }
         };
-        // What else it has to say must not fill the pipe.
+        // Drains the pipe, so that the server's output never blocks.
         std::thread::spawn(move || lines.for_each(drop));
         let mut server = Self { child, address, ready_after: Duration::ZERO };
         server.ask_whether_ready()?;

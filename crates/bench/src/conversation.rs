@@ -1,5 +1,5 @@
-//! Whether a long conversation changes hands as quickly as a short one: both in one store, in
-//! turns, so that both meet the machine's moods.
+//! Whether a long conversation is handed over as quickly as a short one: both in one store, in
+//! turns, so that both run under the same machine load.
 
 use std::path::Path;
 
@@ -26,10 +26,10 @@ use tasuki::node::Node;
 /// More than this, and the length of a conversation costs.
 const RATIO_MAX: f64 = 1.2;
 
-/// A short one does not stay short while it is measured, so there are many of them.
+/// A short conversation grows while it is measured, so there are many of them.
 const ROUTES_OF_A_SHORT_ONE: usize = 5;
 
-/// What is said at once while a conversation is filled.
+/// Messages in flight at once while a conversation is filled.
 const IN_LINE: usize = 64;
 
 #[derive(Debug, Clone, Copy)]
@@ -125,7 +125,8 @@ impl Chat {
         Ok(())
     }
 
-    /// Returns how many milliseconds it took. The customer speaks first, so that it is no circle.
+    /// Returns how many milliseconds it took. The customer speaks first, so that the handoff is not
+    /// a loop.
     async fn hand_over(&mut self) -> Result<f64> {
         self.ask(&self.customer, say()).await?;
         let other = if self.holder == SENDER { TARGET } else { SENDER };

@@ -1,5 +1,5 @@
-//! Callers of the server: each has a connection that it keeps, and a client that does no more than
-//! it must, because it shares the machine with what is measured.
+//! Callers of the server. Each has a persistent connection and a minimal client, because it shares
+//! the machine with the server that is measured.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use super::child::Server;
 use super::load::{Meter, Seen, Walker, Window, drive};
 use super::work::{COMPLETION_NOTES, cheap_ids, new_task_id, offer_json};
 
-/// The answers of the walk are a few hundred bytes; whatever is longer is an error we print.
+/// The answers of the walk are a few hundred bytes; a longer one is an error, which is printed.
 const ANSWER_BYTES_MAX: usize = 16 * 1_024;
 
 /// The length of an id in JSON.
 const ID_BYTES: usize = 36;
 
-/// What the two agents of the bench show at the door.
+/// The credentials of the two agents of the bench.
 #[derive(Debug, Clone)]
 pub struct Tokens {
     pub sender: String,
@@ -68,7 +68,7 @@ impl HttpWalker {
         })
     }
 
-    /// Writes the request for what `path` and `body` are made of, sends it and reads the answer.
+    /// Builds the request from `path` and `body`, sends it and reads the answer.
     async fn post(&mut self, path: [&str; 3], from: From, body: [&str; 3]) -> Result<()> {
         let token = match from {
             From::Sender => &self.tokens.sender,

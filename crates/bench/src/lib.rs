@@ -1,11 +1,11 @@
 //! How fast this machine hands over, and what part of the limit that is.
 //!
-//! Three things are measured in turns, so that they share the machine's mood: a bare SQLite writer
-//! with the same rows ([`raw`]), the engine as a library ([`work`]), and the server as a process of
-//! its own over HTTP ([`http`]). [`load`] is the load, [`stores`] what is there before it begins,
-//! [`age`] and `idle` what else is promised, [`report`] what is said in the end. [`route`],
-//! [`artifacts`] and [`aaep`] stand apart: how long it takes to decide who answers, what it costs
-//! others when somebody hashes, and how many events are checked a second.
+//! Three things are measured in turns, so that they run under the same machine load: a bare SQLite
+//! writer with the same rows ([`raw`]), the engine as a library ([`work`]), and the server as a
+//! process of its own over HTTP ([`http`]). [`load`] is the load, [`stores`] the stores that exist
+//! before it begins, [`age`] and `idle` the other promises, [`report`] the result. [`route`],
+//! [`artifacts`] and [`aaep`] are separate: how long a routing decision takes, how much hashing
+//! slows down other callers, and how many events are checked a second.
 
 pub mod aaep;
 pub mod age;

@@ -1,4 +1,4 @@
-//! The load: callers that each do one transition after the other, and what is noted about them.
+//! The load: callers that each do one transition after the other, and their measurements.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -17,20 +17,20 @@ pub trait Walker: Send + 'static {
     fn walk(&mut self, meter: &mut Meter) -> impl Future<Output = Result<()>> + Send;
 }
 
-/// How long to look.
+/// How long to measure.
 #[derive(Debug, Clone, Copy)]
 pub struct Window {
     pub warm_up: Duration,
     pub measured: Duration,
 }
 
-/// What was seen during the window.
+/// The measurements of a window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Seen {
     pub per_second: f64,
     pub p50_ms: f64,
     pub p99_ms: f64,
-    /// What the process sent to the disk, from `/proc`; everything it wrote, not only the rows.
+    /// Bytes that the process wrote to disk, from `/proc`: everything, not only the rows.
     pub bytes_per_transition: Option<f64>,
     pub cpu_us_per_transition: Option<f64>,
     pub resident_mib: Option<f64>,
@@ -41,7 +41,7 @@ const WARMING: u8 = 0;
 const MEASURING: u8 = 1;
 const OVER: u8 = 2;
 
-/// One caller's notes.
+/// One caller's measurements.
 #[derive(Debug)]
 pub struct Meter {
     phase: Arc<AtomicU8>,

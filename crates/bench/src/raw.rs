@@ -27,7 +27,7 @@ use super::work::{EngineWalker, cheap_ids, new_task_id, register_agents};
 /// The commits of one walk, in order. Their rows are written again for every handoff.
 pub type Rows = Arc<[Arc<Commit>]>;
 
-/// Walks once over a store that remembers what it was given.
+/// Walks once over a store that records its commits.
 pub async fn record_rows() -> Result<Rows> {
     let recorder = Recorder::default();
     let commits = Arc::clone(&recorder.commits);

@@ -1,11 +1,11 @@
-//! What was found: medians of the rounds, ratios within them, and how they stand against the bars.
+//! The result: medians of the rounds, ratios within them, and how they compare with the bars.
 
 use serde::Serialize;
 
 use super::age::Age;
 use super::load::Seen;
 
-/// At this many callers the bars are set.
+/// The bars apply at this many callers.
 pub const CALLERS_OF_THE_BARS: usize = 256;
 
 pub const ENGINE_OF_RAW_MIN: f64 = 0.65;
@@ -13,7 +13,7 @@ pub const SERVER_OF_RAW_MIN: f64 = 0.45;
 pub const GROWTH_MAX: f64 = 1.3;
 pub const IDLE_MIB_MAX: f64 = 40.0;
 pub const READY_MS_MAX: f64 = 200.0;
-/// An old draft against a new one: what is left after noise should be nothing.
+/// An old draft against a new one: the difference should be noise.
 pub const AGE_MAX: f64 = 1.3;
 
 /// Everything, as it is printed.
@@ -63,7 +63,7 @@ pub struct Figures {
     pub peak_mib: Option<f64>,
 }
 
-/// What a transition costs in the largest store, of what it costs in the smallest.
+/// The cost of a transition in the largest store, relative to the smallest.
 #[derive(Debug, Clone, Serialize)]
 pub struct Growth {
     pub callers: usize,
@@ -88,7 +88,7 @@ pub struct Bar {
     pub met: bool,
 }
 
-/// What one round saw of the three.
+/// The measurements of all three in one round.
 #[derive(Debug, Clone)]
 pub struct Trio {
     pub raw: Seen,
@@ -97,7 +97,7 @@ pub struct Trio {
 }
 
 impl Row {
-    /// Ratios are taken within a round, where the three share the machine's mood.
+    /// Ratios are taken within a round, where the three run under the same machine load.
     pub fn of(callers: usize, rounds: &[Trio]) -> Self {
         let ratio = |of: fn(&Trio) -> &Seen| {
             median(rounds.iter().map(|trio| of(trio).per_second / trio.raw.per_second))
@@ -147,7 +147,7 @@ pub fn growth(callers: usize, small: &[Trio], large: &[Trio]) -> Growth {
     }
 }
 
-/// The bars that what was measured can be held against.
+/// The bars that apply to these measurements.
 pub fn bars(stores: &[StoreReport], growth: &[Growth], age: &Age, idle: &Idle) -> Vec<Bar> {
     let mut bars = Vec::new();
     let at_bar = |callers: usize| callers == CALLERS_OF_THE_BARS;
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn ratios_are_taken_within_a_round() {
-        // The machine was three times slower in the second round; the ratios do not care.
+        // The machine was three times slower in the second round; the ratios stay the same.
         let rounds = [trio(300.0, 210.0, 150.0), trio(100.0, 70.0, 50.0), trio(300.0, 240.0, 90.0)];
         let row = Row::of(256, &rounds);
         assert_eq!((row.engine_of_raw, row.server_of_raw), (0.7, 0.5));

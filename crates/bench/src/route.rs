@@ -1,5 +1,5 @@
-//! How long it takes to decide who answers a turn, within this process. The graph is the worst that
-//! was asked for: one router with all the rules, so that none can be skipped unseen.
+//! How long it takes to decide which agent answers a turn, within this process. The graph is the
+//! worst required case: one router with all the rules, so that none can be skipped.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -16,14 +16,14 @@ use serde::Serialize;
 use super::load::now;
 use super::report::{Bar, at_most};
 
-/// A decision stands in front of every answer; beside the time that a model takes, nobody should
-/// notice it.
+/// A decision precedes every answer; next to the time that a model takes, it should not be
+/// noticeable.
 pub const DECISION_MS_MAX: f64 = 1.0;
 
-/// Caches of the automatons are full after this many.
+/// The caches of the automatons are full after this many decisions.
 const WARM_UP_DECISIONS: usize = 200;
 
-/// What people type. A pasted page is measured too, and has no bar.
+/// The longest text that counts as typed. A pasted page is measured too, but has no bar.
 const TYPED_BYTES_MAX: usize = 1_024;
 
 /// One rule in so many has a regex, up to what a graph may have.
@@ -59,11 +59,11 @@ pub struct Row {
     pub decisions: usize,
     pub p50_us: f64,
     pub p99_us: f64,
-    /// The slow end against the limit; below 1 is within it.
+    /// The 99th percentile against the limit; below 1 is within it.
     pub p99_of_limit: f64,
 }
 
-/// Makes the graph ready and decides.
+/// Compiles the graph and decides.
 pub fn run(plan: &Plan) -> Result<Report> {
     if plan.n_agents == 0 || plan.n_agents >= NODES_MAX {
         return Err(anyhow!("--agents: expected 1 to {}", NODES_MAX - 1));
@@ -131,7 +131,7 @@ fn measure(graph: &Compiled, turn: &'static str, texts: &[String], plan: &Plan) 
     }
 }
 
-/// A word that nobody says, so that rules differ and texts can be made to hit or miss them.
+/// A made-up word, so that rules differ and texts can be made to hit or miss them.
 fn word(number: usize) -> String {
     let syllables = ["ba", "ce", "di", "fo", "gu", "la", "me", "ni", "po", "ru"];
     let mut word = String::new();
@@ -143,7 +143,7 @@ fn word(number: usize) -> String {
     word
 }
 
-/// Mostly keywords, and of everything else some.
+/// Mostly keywords, and some of every other rule.
 fn graph(plan: &Plan) -> AgentGraph {
     let mut n_regexes = 0;
     let rule = |index: usize| {
@@ -197,7 +197,7 @@ fn graph(plan: &Plan) -> AgentGraph {
     }
 }
 
-/// What people write: a sentence that some rule holds for, one that none does, one with letters
+/// What people write: a sentence that matches a rule, one that matches none, one with letters
 /// beyond ASCII, and a pasted page.
 fn turns() -> Vec<(&'static str, Vec<String>)> {
     let sentence = |index: usize| format!("Hello, I have a question about my {}", word(index * 37));

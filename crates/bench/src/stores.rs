@@ -1,5 +1,5 @@
-//! The stores that are there before anything is measured: filled through the engine, so that they
-//! are what a server of that age would have.
+//! The stores that exist before anything is measured. They are filled through the engine, so that
+//! they look like those of a server of that age.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use tasuki::client::{Call, Client};
 use tasuki::config::Config;
 use tasuki::node::Node;
 
-/// As many as fill groups well; more only make each other wait.
+/// Enough callers to fill commit groups; more would only wait for each other.
 const FILLING_CALLERS: usize = 256;
 
 /// Progress is told once in so many handoffs.
@@ -35,21 +35,21 @@ pub struct Filled {
     keep: Keep,
 }
 
-/// What becomes of a store while it is measured.
+/// What happens to a store while it is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keep {
-    /// Small ones would soon be larger than they should be: every measurement gets a copy.
+    /// A small store would soon grow too large, so every measurement gets a copy.
     Pristine,
-    /// Large ones hardly notice.
+    /// A large store hardly grows.
     Grows,
 }
 
-/// Which of its two forms is written to.
+/// Which of its two forms grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Growing {
     /// By the engine and the server.
     Real,
-    /// By the bare writer, whose rows make no sense to anybody else.
+    /// By the bare writer, whose rows only it understands.
     Raw,
 }
 
@@ -100,7 +100,7 @@ pub async fn fill(
     walk(&node, handoffs.saturating_sub(n_there), progress).await?;
     let seconds = started.elapsed().as_secs_f64();
     node.stop().await;
-    // The store is closed when the last who could use it is gone, and only then is it one file.
+    // The store is closed, and a single file, once its last user is gone.
     let database_bytes = fs::metadata(folder.join(store::sqlite::FILE_NAME))?.len();
     Ok(Filled {
         handoffs,
@@ -159,8 +159,8 @@ pub fn empty(within: &Path, name: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Copies what is needed, and waits until it is on the disk, so that nobody is measured while the
-/// copy is still being written.
+/// Copies the needed files and syncs them to disk, so that the copy does not disturb the
+/// measurement.
 fn copy_folder(from: &Path, to: &Path, growing: Growing) -> Result<()> {
     fs::create_dir_all(to)?;
     for found in fs::read_dir(from)? {

@@ -1,4 +1,4 @@
-//! What a process uses, as Linux tells it. Elsewhere nothing can be read, and nothing is shown.
+//! The resources that a process uses, as Linux reports them. Elsewhere nothing is read or shown.
 
 use std::path::PathBuf;
 
@@ -39,7 +39,7 @@ impl Process {
         })
     }
 
-    /// Counts the peak from now on. Only possible for what is ours.
+    /// Restarts the peak. Only possible for processes of this user.
     pub fn forget_peak(self) {
         // Where it is not possible, the peak since the start is shown.
         let _ = std::fs::write(self.path("clear_refs"), "5");

@@ -1,5 +1,5 @@
-//! What is handed over in the bench: one package of about 2 KiB, between two agents, with a task of
-//! its own each time.
+//! What the bench hands over: one package of about 2 KiB between two agents, with a new task each
+//! time.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

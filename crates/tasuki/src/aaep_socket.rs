@@ -20,7 +20,8 @@ pub struct AaepSocket {
 }
 
 impl AaepSocket {
-    /// None if the path is empty. A socket that nobody listens on is left over, and replaced.
+    /// None if the path is empty. A socket without a listener is left over from an earlier run, and
+    /// replaced.
     pub fn bind(path: &Path) -> Result<Option<Self>> {
         if path.as_os_str().is_empty() {
             return Ok(None);
@@ -41,7 +42,7 @@ impl AaepSocket {
             Err(error) => return Err(error).with_context(failed),
         }
         let listener = UnixListener::bind(path).with_context(failed)?;
-        // Whoever came in before this is asked for their user all the same.
+        // The user of a client that connected before this is checked too.
         std::fs::set_permissions(path, Permissions::from_mode(0o600)).with_context(failed)?;
         Ok(Some(Self { listener, path: path.to_owned() }))
     }

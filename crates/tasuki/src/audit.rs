@@ -1,5 +1,5 @@
-//! The ledger, checked by somebody who believes nothing: `tasuki audit`. Everything here works
-//! offline, on a data folder or on an export, and only reads.
+//! `tasuki audit`: checks the ledger and trusts nothing that it can recompute. Everything here
+//! works offline, on a data folder or on an export, and only reads.
 //!
 //! [`verify`] recomputes what can be recomputed: [`data`] for a folder, [`import`] for an export.
 //! [`export`] writes a file that can be verified alone, in the lines of [`format`]. [`tail`] shows
@@ -42,18 +42,18 @@ pub enum Source {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
-    /// The verifier key, from a place that whoever can write the data cannot write. Without it the
-    /// key beside the data is believed.
+    /// The verifier key, from a place that a writer of the data cannot write to. Without it, the
+    /// key beside the data is trusted.
     pub key: Option<String>,
     /// Checkpoints that were kept elsewhere, as whole notes.
     pub notes: Vec<String>,
 }
 
-/// Called now and then with how much is done, and how much there is.
+/// Called now and then with the amount done and the total.
 pub type Progress<'p> = &'p mut dyn FnMut(u64, u64);
 
-/// Recomputes all of it. `Err` means that it could not be looked at; what is wrong with it is in
-/// the report.
+/// Recomputes everything. `Err` means that the ledger could not be read; what is wrong with it is
+/// in the report.
 pub fn verify(
     source: &Source,
     options: &Options,

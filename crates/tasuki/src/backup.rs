@@ -20,19 +20,19 @@ pub use restore::{Old, Restored, restore};
 /// Whether the signing key goes along.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SigningKey {
-    /// Whoever finds the backup can read it, and sign nothing.
+    /// A finder of the backup can read it, but cannot sign with it.
     Apart,
     Along,
 }
 
-/// What takes long.
+/// A step that takes long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     Copying,
     Verifying,
 }
 
-/// Called now and then with how much is done, and how much there is.
+/// Called now and then with the amount done and the total.
 pub type Progress<'p> = &'p mut dyn FnMut(Stage, u64, u64);
 
 /// A backup that was made and verified.
@@ -48,7 +48,7 @@ pub struct Made {
     pub n_bytes: u64,
 }
 
-/// A copy that is not what the checkpoints vouch for.
+/// A copy that does not match the checkpoints.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{} is not sound: {first} ({n_findings} findings)", .path.display())]
 pub struct NotSound {
@@ -57,8 +57,8 @@ pub struct NotSound {
     n_findings: u64,
 }
 
-/// Copies the database of `data` to a file, or to a new file in a folder. Nothing has the name of
-/// a backup until it is whole, synced and verified.
+/// Copies the database of `data` to a file, or to a new file in a folder. The file gets its final
+/// name once it is whole, synced and verified.
 pub fn make(
     data: &Path,
     to: &Path,
@@ -67,7 +67,7 @@ pub fn make(
     progress: Progress<'_>,
 ) -> Result<Made> {
     let target = target(to, now)?;
-    // First: what lies beside the database is written after what it speaks of.
+    // First: the files beside the database are written after the entries they refer to.
     let cannot = || format!("cannot read {}", data.display());
     let newest = checkpoint_file::newest(data).with_context(cannot)?;
     let beside = Beside { newest, log: None, ..Beside::read(data).with_context(cannot)? };

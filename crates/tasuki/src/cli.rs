@@ -261,7 +261,7 @@ fn with_flags(mut config: Config, args: ServeArgs) -> Config {
     config
 }
 
-/// What a person types as an optional field becomes one of the JSON, or none.
+/// Puts an optional field into the JSON, if it was given.
 fn put(fields: &mut serde_json::Map<String, serde_json::Value>, name: &str, value: Option<String>) {
     if let Some(value) = value {
         fields.insert(name.to_owned(), value.into());

@@ -1,5 +1,5 @@
 //! How the command line reaches a server: over its control socket, over the network, or, when none
-//! runs, by being one for the length of a command. The requests are the same in all three.
+//! runs, by acting as one for the duration of a command. The requests are the same in all three.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ use crate::remote::{self, Remote};
 
 pub use crate::remote::Unreachable;
 
-/// A way to a server, and who we are there.
+/// A connection to a server, and the caller's identity there.
 #[derive(Debug, Clone)]
 pub struct Client {
     pub(crate) transport: Transport,
@@ -41,7 +41,7 @@ impl std::fmt::Debug for Transport {
     }
 }
 
-/// What goes into the headers.
+/// The identity for the headers.
 #[derive(Debug, Clone, Default)]
 pub struct Identity {
     pub token: Option<String>,
@@ -50,7 +50,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The session that is named where nothing else says who asks. A token speaks for itself.
+    /// The session id for requests without a token. A token identifies itself.
     pub fn session(&self) -> Option<String> {
         self.token.is_none().then(|| "cli".to_owned())
     }
@@ -65,29 +65,29 @@ pub struct Call {
     pub key: Option<String>,
 }
 
-/// One answer, whole.
+/// One complete answer.
 #[derive(Debug, Clone)]
 pub struct Answer {
     pub status: u16,
     pub body: Value,
 }
 
-/// The server said no.
+/// The server refused.
 #[derive(Debug, Clone, Default, thiserror::Error)]
 #[error("{detail}")]
 pub struct Refused {
     pub code: String,
     pub detail: String,
-    /// The field or header that is to blame.
+    /// The field or header at fault.
     pub field: Option<String>,
-    /// Who the bearer of the token is, where the rest of the request says something else.
+    /// The bearer of the token, if the rest of the request contradicts it.
     pub bearer: Option<String>,
-    /// Whether the gate has looked at a handoff, found something, and rejected it.
+    /// Whether the gate checked the handoff and rejected it for a finding.
     pub is_rejected_by_gate: bool,
 }
 
 impl Refused {
-    /// What a command finds out itself, by asking the server about what it was given.
+    /// A refusal that a command itself derives from the server's answers.
     pub fn found(code: &str, field: &str, detail: impl Into<String>) -> Self {
         Self {
             code: code.to_owned(),
@@ -167,7 +167,7 @@ impl Client {
         Ok(Answer { status, body })
     }
 
-    /// An answer that goes on, such as a live stream.
+    /// An answer that continues, such as a live stream.
     pub async fn open(&self, call: &Call, headers: &[(&str, String)]) -> Result<Response<Body>> {
         self.send(call, headers).await
     }

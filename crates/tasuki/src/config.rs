@@ -1,5 +1,5 @@
-//! What can be set, and from where: flags over environment over `tasuki.toml` over defaults. A key
-//! that is not known is an error, wherever it stands. `config.default.toml` documents every one.
+//! The settings and their sources: flags over environment over `tasuki.toml` over defaults. An
+//! unknown key is an error, wherever it is. `config.default.toml` documents every key.
 
 mod layers;
 
@@ -28,7 +28,7 @@ use crate::scripted::at_work::Manner;
 /// The file that is read when it lies in the current folder.
 pub const FILE_NAME: &str = "tasuki.toml";
 
-/// Ten times as slow is slow enough for everybody.
+/// Ten times as slow is slow enough.
 const PACE_PERCENT_MAX: u32 = 1_000;
 
 /// As long as a question may wait.
@@ -85,7 +85,7 @@ pub struct Telemetry {
     pub ca_cert: PathBuf,
 }
 
-/// What the gate may look at, and for how long.
+/// What the gate may read, and for how long.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Artifacts {
@@ -106,20 +106,20 @@ pub struct Workq {
     pub allow_private_addresses: bool,
 }
 
-/// What is built in for AAEP.
+/// The built-in AAEP agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Aaep {
-    /// The agent that anybody on this machine may talk to without a token: `scripted`, or nobody.
+    /// The agent that any program on this machine may talk to without a token: `scripted`, or none.
     pub compat: String,
-    /// Whether the scripted agent works.
+    /// Whether the scripted agent runs.
     pub scripted: bool,
     pub scripted_pace_percent: u32,
-    /// 0 is as long as the script says.
+    /// 0 uses the timeouts of the script.
     pub scripted_timeout_seconds: u32,
 }
 
-/// How long messages are kept, and what becomes of them.
+/// How long messages are kept, and whether they are archived.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Messages {
@@ -228,7 +228,7 @@ impl Aaep {
         !self.compat.is_empty()
     }
 
-    /// How the scripted agent works, if it does.
+    /// How the scripted agent plays, if it runs.
     pub fn manner(&self) -> Option<Manner> {
         let seconds = Some(self.scripted_timeout_seconds).filter(|seconds| *seconds > 0);
         (self.scripted || self.is_open()).then_some(Manner {
@@ -252,8 +252,8 @@ impl Aaep {
 }
 
 impl Limits {
-    /// A limit of nothing lets nobody in. Only to do without streams makes sense, and to stop
-    /// without waiting.
+    /// A limit of 0 would admit no caller. It makes sense only for streams, to have none, and for
+    /// the drain, to stop without waiting.
     fn check(&self) -> Result<()> {
         let limits = Table::try_from(self).context("limits are numbers")?;
         let is_nothing = |value: &Value| value.as_integer() == Some(0);
@@ -267,7 +267,7 @@ impl Limits {
 }
 
 impl Log {
-    /// A filter takes any other word for the name of a module, and would say nothing at all.
+    /// A filter takes any other word for the name of a module, and would log nothing at all.
     pub fn check(&self) -> Result<()> {
         let mut words = self.level.split(',').map(str::trim);
         match words.find(|word| !word.contains('=') && word.parse::<LevelFilter>().is_err()) {
@@ -305,7 +305,7 @@ impl Artifacts {
 }
 
 impl Workq {
-    /// The queue to ask, if there is one.
+    /// The work queue, if one is configured.
     pub fn open(&self) -> Result<Option<workq::Workq>> {
         if self.url.is_empty() {
             return Ok(None);
@@ -482,7 +482,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// The fuzz target of the settings: whatever stands there, it is used or refused.
+        /// The fuzz target of the settings: any input is used or refused.
         #[test]
         fn any_settings_are_answered(
             name in "(DATA|LISTEN|TRUSTED_PROXIES|LOG_LEVEL|LIMITS_STREAMS|[A-Z_]{0,9})",
@@ -497,7 +497,7 @@ mod tests {
             std::fs::write(&file, &text).unwrap();
             let in_environment = Config::load(None, [(variable.clone(), value)]);
             let in_file = Config::load(Some(&file), []);
-            // Whoever is refused is told where to look.
+            // The error names the place of the setting.
             let setting = name.to_lowercase().replacen('_', ".", 1);
             let path = file.display().to_string();
             for (loaded, places) in [

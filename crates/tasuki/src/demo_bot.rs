@@ -1,7 +1,7 @@
-//! Bob of the demo: a bot that answers customers from a script, hands them to a person who is asked
-//! for, and goes on when they come back. It is a client like every other agent, only within the
-//! process: it follows the events, reads the conversation, and speaks for the epoch that it has
-//! seen. It remembers nothing; what there is to do follows from the transcript.
+//! Bob of the demo: a bot that answers customers from a script, hands them to a person on request,
+//! and goes on when they come back. It is a client like every other agent, only within the process:
+//! it follows the events, reads the conversation, and speaks in the epoch that it has seen. It
+//! keeps no state; its next action follows from the transcript.
 
 mod script;
 
@@ -18,16 +18,17 @@ use crate::client::{Call, Client, Identity, Refused};
 pub const AGENT_ID: &str = "bob";
 pub const AGENT_NAME: &str = "Bob";
 
-/// By this the demo's Bob is told from an agent of somebody else that has his name.
+/// Tells the demo's Bob from another agent with his name.
 pub const DESCRIPTION: &str = "A bot of the demo that answers from a script.";
 
-/// What he looks at before he answers. Who says more than this in a row is answered once.
+/// The messages that he reads before he answers. A customer who sends more than this in a row gets
+/// one answer.
 const MESSAGES_LOOKED_AT: u64 = 50;
 
-/// After a stream that broke off.
+/// The pause after a broken stream.
 const PAUSE: Span = Span::from_millis(1_000);
 
-/// Answers until the server stops. Where the directory has another `bob`, it does nothing.
+/// Answers until the server stops. If the directory has another `bob`, it does nothing.
 pub async fn run(client: Client, mut stopping: watch::Receiver<bool>) {
     let act_as = Some(AGENT_ID.to_owned());
     let client = client.with_identity(Identity { act_as, ..Identity::default() });
@@ -60,7 +61,7 @@ async fn is_ours(client: &Client) -> Result<bool> {
     Ok(answer.status == 200 && answer.body["profile"]["description"] == DESCRIPTION)
 }
 
-/// Attends to what waits already, and then to every conversation of which something is told.
+/// Attends to the waiting conversations, and then to every conversation with a new event.
 async fn follow(client: &Client) -> Result<()> {
     let response = client.open(&Call::get("/v1/events"), &[]).await?;
     if response.status() != 200 {
@@ -89,8 +90,8 @@ async fn follow(client: &Client) -> Result<()> {
     Ok(())
 }
 
-/// Does what there is to do in a conversation, if anything. A refusal means that it has changed
-/// meanwhile, of which Bob is told.
+/// Takes the next action in a conversation, if any. A refusal means that it has changed meanwhile,
+/// which a further event tells Bob.
 async fn attend(client: &Client, id: &str) {
     match look(client, id).await {
         Ok(()) => {}
@@ -140,7 +141,7 @@ async fn look(client: &Client, id: &str) -> Result<()> {
     Ok(())
 }
 
-/// What follows from the same transcript is done once.
+/// Each action on the same transcript is done once.
 fn keyed(call: Call, conversation: &Value) -> Call {
     let [id, epoch, n_messages] =
         ["conversation_id", "epoch", "n_messages"].map(|name| conversation[name].to_string());

@@ -4,7 +4,7 @@
 pub const OK: u8 = 0;
 /// It failed, or a check such as `audit verify` found something.
 pub const FAILED: u8 = 1;
-/// The command line or the configuration makes no sense.
+/// The command line or the configuration is invalid.
 pub const USAGE: u8 = 2;
 /// The server refused: the answer's `code` says why.
 pub const REFUSED: u8 = 3;

@@ -1,9 +1,9 @@
-//! The executable's own parts: configuration, wiring and the command line. No rule about handoffs
-//! is made here, and no SQL or wire format is known.
+//! The executable's own parts: configuration, wiring and the command line. It has no rules about
+//! handoffs, no SQL and no wire format.
 //!
-//! [`config`] says what can be set; [`node`] puts a server together; [`cli`] is what people type;
-//! [`client`] is how it reaches a server, and [`socket`] how it stays there; [`audit`] checks a
-//! ledger offline; [`backup`] copies it and puts it back; [`scripted`] is an agent for demos.
+//! [`config`] is the settings; [`node`] assembles a server; [`cli`] is the command line; [`client`]
+//! is how it sends requests to a server, and [`socket`] how it stays connected; [`audit`] checks a
+//! ledger offline; [`backup`] copies it and restores it; [`scripted`] is an agent for demos.
 
 mod aaep_socket;
 pub mod audit;

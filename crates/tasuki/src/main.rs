@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use mimalloc::MiMalloc;
 
-/// Requests allocate on one thread and free on another, which the usual allocator pays for with a
-/// third of the processor.
+/// Requests allocate on one thread and free on another, which costs a third of the processor time
+/// with the default allocator.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

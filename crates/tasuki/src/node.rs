@@ -1,5 +1,5 @@
-//! Puts a server together: store, engine, loops, followers and gateway. The same parts serve a
-//! network, a single command without a server, and tests.
+//! Assembles a server: store, engine, loops, followers and gateway. The same parts serve a network,
+//! a single command without a server, and tests.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -44,13 +44,13 @@ pub struct Node {
     pub gateway: Gateway,
     pub connections: Arc<ConnectionCounts>,
     loops: Loops,
-    /// The scripted agent, if it works, and whether it is ready to.
+    /// The scripted agent, if it runs, and whether it is ready.
     scripted: Option<Scripted>,
     followers: Vec<JoinHandle<()>>,
     stop_followers: watch::Sender<bool>,
 }
 
-/// Somebody who works within this process.
+/// The scripted agent, which runs within this process.
 #[derive(Debug)]
 struct Scripted {
     work: JoinHandle<()>,
@@ -58,8 +58,8 @@ struct Scripted {
 }
 
 impl Node {
-    /// Opens the data folder, made if need be, and starts everything that runs beside requests.
-    /// `stopping` turns true when streams shall end.
+    /// Opens the data folder, creating it if needed, and starts everything that runs beside
+    /// requests. `stopping` turns true when streams shall end.
     pub fn start(config: &Config, stopping: watch::Receiver<bool>) -> Result<Self> {
         make_folder(&config.data)?;
         let store = Sqlite::open_with(&config.data, durability())?;
@@ -122,7 +122,7 @@ impl Node {
         })
     }
 
-    /// Returns once everybody who works within this process is ready to.
+    /// Returns once the scripted agent is ready.
     pub async fn ready(&self) {
         if let Some(Scripted { ready, .. }) = &self.scripted {
             // An error means that it has ended, which it logs itself.
@@ -130,7 +130,7 @@ impl Node {
         }
     }
 
-    /// Writes what is still to be written: the last checkpoint, the last lines of the audit log.
+    /// Finishes pending writes: the last checkpoint, the last lines of the audit log.
     pub async fn stop(self) {
         if let Some(Scripted { work, .. }) = self.scripted
             && let Err(error) = work.await
@@ -147,7 +147,7 @@ impl Node {
     }
 }
 
-/// The scripted agent, if it works here, and how it is reached.
+/// The scripted agent, if it runs here, and the channel to reach it.
 fn scripted(
     settings: &Aaep,
     engine: &Engine,
@@ -170,7 +170,7 @@ fn vouching(config: &Config) -> Result<Arc<Vouching>> {
     let file = KeyFile::new(&config.data);
     let keys =
         file.open(|| KeyRing::new(&RandomIds.bytes(), &RandomIds.bytes(), SystemClock.now()))?;
-    // Each subscription that is listened to is a stream, and there are no more of those.
+    // Each active subscription is a stream, so the limit of streams applies.
     let n_subscriptions = u32::try_from(config.limits.streams).unwrap_or(u32::MAX);
     let mut manifest =
         protocol::narrator::manifest::of_server(env!("CARGO_PKG_VERSION"), n_subscriptions);
@@ -192,8 +192,8 @@ pub(crate) fn make_folder(data: &Path) -> Result<()> {
         .with_context(|| format!("cannot make the data folder {}", data.display()))
 }
 
-/// Builds for tests can be told to lie about durability, so that the tests can show that they
-/// would notice. Release builds cannot.
+/// Test builds can be told to skip durability, to show that the tests would notice. Release builds
+/// cannot.
 fn durability() -> store::sqlite::Durability {
     let is_canary = cfg!(debug_assertions)
         && std::env::var_os("TASUKI_CANARY").is_some_and(|canary| canary == "no_sync");

@@ -1,5 +1,5 @@
-//! The only place that writes to the terminal. Data goes to stdout, everything else to stderr, and
-//! text that agents wrote is shown, never obeyed.
+//! The only place that writes to the terminal. Data goes to stdout, everything else to stderr.
+//! Control sequences in agents' texts are shown, never executed.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -10,15 +10,15 @@ use comfy_table::{ContentArrangement, Table, presets};
 use protocol::hidden::hidden;
 use protocol::time::{Span, Time};
 
-/// What ends a part of a text with a direction of its own.
+/// Characters that end a part of a text with its own writing direction.
 const EMBEDDING_END: char = '\u{202c}';
 const ISOLATE_END: char = '\u{2069}';
 
 /// Why lines of data were lost, if they were.
 static LOST: OnceLock<std::io::Error> = OnceLock::new();
 
-/// What somebody has typed of a line, as it stands on the terminal. What is told meanwhile begins
-/// on a line of its own, and what was typed is shown again below it.
+/// The part of a line that has been typed so far, as shown on the terminal. Output meanwhile begins
+/// on a line of its own, and the typed part is shown again below it.
 static TYPED: Mutex<String> = Mutex::new(String::new());
 
 /// What a key did to the line that is being typed.
@@ -29,7 +29,7 @@ pub enum Echo<'a> {
     Entered,
 }
 
-/// Shows what is typed, where the terminal does not do so itself.
+/// Shows typed text, where the terminal does not echo it itself.
 pub fn echo(echo: Echo<'_>) {
     let mut typed = TYPED.lock().unwrap_or_else(PoisonError::into_inner);
     match echo {
@@ -50,7 +50,7 @@ pub fn echo(echo: Echo<'_>) {
     }
 }
 
-/// How wide a terminal shows a character: enough to rub it out again.
+/// How many columns a character takes on a terminal: needed to erase it again.
 fn n_columns(character: char) -> usize {
     match character {
         '\u{300}'..='\u{36f}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' => 0,
@@ -80,7 +80,7 @@ fn to_terminal(text: &str) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-/// While something is told, which is never glued to what is being typed.
+/// Held during output, which never runs into the text that is being typed.
 struct Telling(MutexGuard<'static, String>);
 
 impl Telling {
@@ -101,13 +101,13 @@ impl Drop for Telling {
     }
 }
 
-/// Lines of data. What cannot be written is told by [`lost`] in the end.
+/// A line of data. Failures to write are reported by [`lost`] at the end.
 pub fn line(text: &str) {
     lines(&[text], || {});
 }
 
-/// Lines that belong together: nothing comes between them. `is_shown` is called when everything
-/// but the last of them can be seen.
+/// Lines that belong together: no other output comes between them. `is_shown` is called when all
+/// but the last of them are visible.
 pub fn lines(all: &[impl AsRef<str>], is_shown: impl FnOnce()) {
     let _telling = Telling::begin();
     let Some((last, others)) = all.split_last() else { return is_shown() };
@@ -120,16 +120,16 @@ fn write_line(text: &str) {
     let mut stdout = std::io::stdout().lock();
     match writeln!(stdout, "{}", harmless(text)) {
         Ok(()) => {}
-        // Whoever reads has seen enough.
+        // The reader closed the pipe.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
         Err(error) => {
-            // The first failure says enough.
+            // The first failure is enough.
             let _ = LOST.set(error);
         }
     }
 }
 
-/// Why not all data was written. A reader that went away is no reason.
+/// Why not all data was written. A reader that closed the pipe does not count.
 pub fn lost() -> Option<&'static std::io::Error> {
     LOST.get()
 }
@@ -141,12 +141,12 @@ pub fn remark(text: &str) {
     let _ = writeln!(stderr, "{}", harmless(text));
 }
 
-/// JSON on one line. What could move a cursor is escaped, which changes no value.
+/// JSON on one line. Characters that could move a cursor are escaped, which changes no value.
 pub fn json(value: &impl serde::Serialize) {
     line(&json_text(value));
 }
 
-/// The same for data that is kept: what was not written, as on a full disk, is an error.
+/// The same for data that must be kept: a failed write, as on a full disk, is an error.
 pub fn json_to_keep(value: &impl serde::Serialize) -> std::io::Result<()> {
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{}", json_text(value))
@@ -183,12 +183,13 @@ pub fn table(header: &[&str], rows: Vec<Vec<String>>) -> String {
     table.trim_fmt()
 }
 
-/// Text from others on one line, with what could move a cursor or hide words made visible.
+/// Text from others on one line. Characters that could move a cursor or hide words are made
+/// visible.
 pub fn clean(text: &str) -> String {
     harmless(text).replace(['\n', '\t'], " ")
 }
 
-/// Text as a terminal may have it: lines and tabs, and nothing that is obeyed.
+/// Text that is safe for a terminal: lines and tabs, and no control characters.
 fn harmless(text: &str) -> String {
     let harmless = |(character, is_hidden)| match character {
         '\n' | '\t' => character,
@@ -200,10 +201,10 @@ fn harmless(text: &str) -> String {
     text.chars().zip(hidden(&text)).map(harmless).collect()
 }
 
-/// Text without the pairs of characters that give what is between them a direction of its own, as
-/// our own announcements have them around names, and as keyboards for text from right to left put
-/// them around what is pasted. Nothing is hidden by leaving them out, and nothing outside is turned
-/// around; one without the other stays, and is shown.
+/// Text without the pairs of characters that give the text between them its own direction. Our own
+/// announcements have them around names, and keyboards for right-to-left text put them around
+/// pasted text. Removing them hides nothing and turns nothing around outside of them. An unpaired
+/// one stays, and is shown.
 fn without_pairs(text: &str) -> Cow<'_, str> {
     let is_one =
         |character: char| matches!(character, '\u{202a}'..='\u{202c}' | '\u{2066}'..='\u{2069}');
@@ -219,7 +220,7 @@ fn without_pairs(text: &str) -> Cow<'_, str> {
             }
             EMBEDDING_END => '\u{202a}'..='\u{202b}',
             ISOLATE_END => '\u{2066}'..='\u{2068}',
-            // No direction goes on past the end of a paragraph.
+            // No direction extends beyond the end of a paragraph.
             '\n' => {
                 open.clear();
                 continue;
@@ -236,7 +237,7 @@ fn without_pairs(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept.map(|(_, character)| character).collect())
 }
 
-/// `3 min ago`, `in 2 h`: what people want to know of a time.
+/// `3 min ago`, `in 2 h`: a time in the form for people.
 pub fn relative(time: Time, now: Time) -> String {
     let (span, is_past) =
         if time <= now { (now.since(time), true) } else { (time.since(now), false) };

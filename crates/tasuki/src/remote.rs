@@ -1,5 +1,5 @@
-//! One HTTP request over a connection of its own, plain or TLS. Knows neither what is asked nor
-//! who asks.
+//! One HTTP request over a connection of its own, plain or TLS. Independent of the request and its
+//! caller.
 
 use std::path::Path;
 use std::pin::Pin;
@@ -20,7 +20,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::socket::Duplex;
 
-/// There is nobody to ask.
+/// No server can be reached.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("cannot reach the server at {0}")]
 pub struct Unreachable(pub String);
@@ -91,7 +91,7 @@ impl Remote {
     }
 }
 
-/// One request over a connection that somebody else made.
+/// One request over an existing connection.
 pub async fn exchange(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     request: Request<Full<Bytes>>,

@@ -1,6 +1,6 @@
-//! An agent that plays from a script, for demos and for the tests of others. It says that it is
-//! scripted, does nothing to anything, and gives the same events for the same words, ids and
-//! times. What the user said chooses the scene and is never repeated.
+//! An agent that plays from a script, for demos and for the tests of other programs. It says that
+//! it is scripted, has no side effects, and gives the same events for the same words, ids and
+//! times. The user's words choose the scene and are never repeated.
 //!
 //! [`Play`] is pure: ask it for the [`Next`] until it waits, tell it the [`Reply`], and go on.
 
@@ -28,16 +28,16 @@ use step::{Asked, Names, Step};
 /// What it calls itself.
 pub const AGENT_NAME: &str = "Demo";
 
-/// Under which id it is in the directory unless told otherwise.
+/// Its default id in the directory.
 pub const AGENT_ID: &str = "scripted";
 
-/// Who plays, and where.
+/// The agent that plays, and its setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stage {
     pub agent_id: String,
     /// The conversation in which this happens, if any.
     pub conversation_id: Option<String>,
-    /// How long questions wait, if not as long as the script says.
+    /// How long questions wait, if not the timeout of the script.
     pub timeout_seconds: Option<u32>,
 }
 
@@ -52,7 +52,7 @@ impl Default for Stage {
 pub struct Play {
     stage: Stage,
     scene: Scene,
-    /// In which the user spoke.
+    /// The user's language.
     language: &'static str,
     session_id: String,
     /// The same for all events of a call or an output of this session.
@@ -95,7 +95,7 @@ pub enum Reply<'a> {
     TimedOut,
 }
 
-/// Why a reply changes nothing. It still waits, or still does not.
+/// Why a reply changes nothing. The play is still waiting, or still not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotTaken {
     #[error("nothing was asked")]
@@ -159,8 +159,8 @@ impl Play {
         }
     }
 
-    /// The next event, as of now; or that it waits, or is done. A clock that goes back does not
-    /// make the session go back.
+    /// The next event, with the current time; or that it waits, or is done. A clock that goes back
+    /// does not make the session go back.
     pub fn next(&mut self, ids: &dyn Ids, now: Time) -> Next {
         if let Some(waiting) = &self.waiting {
             return Next::Wait(waiting.wait.clone());
@@ -190,7 +190,7 @@ impl Play {
         Ok(())
     }
 
-    /// All events until it waits or is done, and which of the two.
+    /// All events until it waits or is done, and what it waits for.
     pub fn run(&mut self, ids: &dyn Ids, now: Time) -> (Vec<Value>, Option<Wait>) {
         let mut events = Vec::new();
         loop {

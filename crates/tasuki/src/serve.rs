@@ -21,7 +21,7 @@ use crate::config::{Config, Tls};
 use crate::node::{Node, control_socket};
 use crate::{demo_bot, output};
 
-/// Whether to fill a new ledger with something to look at.
+/// Whether to fill a new ledger with sample data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Demo {
     Yes,
@@ -31,7 +31,7 @@ pub enum Demo {
 /// Runs until SIGTERM or SIGINT.
 pub async fn run(mut config: Config, demo: Demo) -> Result<()> {
     raise_open_files();
-    // From here on a signal is a request to stop, also one that comes before everything is up.
+    // From here on a signal is a request to stop, also before everything is up.
     let signals = Signals::listen()?;
     let (stop, stopped) = watch::channel(false);
     let listener = listen_on(&config.listen).await?;
@@ -76,18 +76,18 @@ pub async fn run(mut config: Config, demo: Demo) -> Result<()> {
         bot.await.context("the bot of the demo failed")?;
     }
     node.stop().await;
-    // Gone already if somebody tidied up; the next start replaces it anyway.
+    // It may have been removed already; the next start replaces it anyway.
     let _ = std::fs::remove_file(control_socket(&config.data));
     tracing::info!("stopped");
     Ok(())
 }
 
-/// Callers that have connected and wait to be accepted. The usual 128 are fewer than we promise to
-/// serve at once, and whoever does not fit tries again only after a second, or never. The system's
-/// own maximum (`net.core.somaxconn`) is usually the same.
+/// Clients that have connected and wait to be accepted. The usual 128 are fewer than we promise to
+/// serve at once, and a client that does not fit retries only after a second, or never. The
+/// system's own maximum (`net.core.somaxconn`) is usually the same.
 const WAITING_CALLERS_MAX: u32 = 4_096;
 
-/// The first address of a name that can be had.
+/// Listens on the first available address of a name.
 async fn listen_on(name: &str) -> Result<TcpListener> {
     let cannot = || format!("cannot listen on {name}");
     let addresses = tokio::net::lookup_host(name).await.map_err(|error| BadSetting {
@@ -98,7 +98,7 @@ async fn listen_on(name: &str) -> Result<TcpListener> {
     for address in addresses {
         let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() };
         let socket = socket.with_context(cannot)?;
-        // A restart may take the port while connections of the last run are still fading away.
+        // Allows a restart to take the port while connections of the last run still linger.
         socket.set_reuseaddr(true).with_context(cannot)?;
         match socket.bind(address).and_then(|()| socket.listen(WAITING_CALLERS_MAX)) {
             Ok(listener) => return Ok(listener),
@@ -108,7 +108,7 @@ async fn listen_on(name: &str) -> Result<TcpListener> {
     Err(failure).with_context(cannot)
 }
 
-/// Refuses settings that are safe only where nobody else can connect.
+/// Refuses settings that are safe only if no other machine can connect.
 fn check_reach(config: &Config, address: IpAddr) -> Result<(), BadSetting> {
     if address.is_loopback() {
         return Ok(());
@@ -153,8 +153,8 @@ fn tls_config(settings: &Tls) -> Result<Arc<ServerConfig>> {
     })
 }
 
-/// Whether the default teamspace never had an operator. Where there are many tokens, there is
-/// somebody who makes them.
+/// Whether the default teamspace never had an operator. More than a page of tokens means that it
+/// has an operator who makes them.
 async fn is_without_operator(client: &Client) -> Result<bool> {
     let tokens = client.call(Call::get("/v1/tokens?limit=200")).await?.success()?;
     let mut tokens_made = tokens["items"].as_array().into_iter().flatten();
@@ -162,7 +162,8 @@ async fn is_without_operator(client: &Client) -> Result<bool> {
     Ok(tokens["next_cursor"].is_null() && !tokens_made.any(is_operator))
 }
 
-/// What to do next. Before there is any operator that includes a token, shown this once.
+/// Prints the next steps. Before there is an operator, they include a token that is shown only
+/// once.
 async fn greet(
     config: &Config,
     url: &str,

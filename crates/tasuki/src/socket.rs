@@ -1,4 +1,4 @@
-//! A WebSocket to a server, over the same roads as requests.
+//! A WebSocket to a server, over the same transports as requests.
 
 use std::pin::Pin;
 
@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::http::HeaderValue;
 
 use crate::client::{Client, Refused, Transport, Unreachable};
 
-/// Bytes both ways, whatever they go through.
+/// Bytes both ways, over any transport.
 pub trait Duplex: AsyncRead + AsyncWrite + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Send> Duplex for T {}

@@ -1,5 +1,5 @@
-//! Whether the ledger of a data folder is all that its newest checkpoint vouches for. After a
-//! restore, or when somebody cut it, it is not.
+//! Whether the ledger of a data folder has everything that its newest checkpoint vouches for. After
+//! a restore or a cut, it does not.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use store::sqlite::ReadOnly;
 const PAGE_ENTRIES_MAX: usize = 512;
 
 /// Compares the ledger with the newest checkpoint outside the database, and with the one inside.
-/// Notes that this key did not sign are about another ledger, and are passed over.
+/// Notes that this key did not sign belong to another ledger, and are skipped.
 pub fn behind(folder: &Path, verifier_key: &str) -> Result<Option<Behind>> {
     let cannot = || format!("cannot compare {} with its checkpoint", folder.display());
     let verifier = Verifier::new(verifier_key).with_context(cannot)?;
@@ -44,7 +44,7 @@ pub fn behind(folder: &Path, verifier_key: &str) -> Result<Option<Behind>> {
     Ok(lost.map(|Checkpoint { size, root, .. }| Behind { ledger_size, lost: Lost { size, root } }))
 }
 
-/// The store is sealed first, so as a rule the two are of the same size and nothing is read.
+/// The store is sealed first, so usually the two have the same size and nothing is read.
 fn holds(
     database: &ReadOnly,
     ledger_size: u64,

@@ -1,6 +1,6 @@
-//! What a running server tells about itself: logs on stderr, as text for people or JSON for
-//! programs, and, if a collector is named, the spans of requests over OTLP. The only place that
-//! knows OpenTelemetry; everyone else writes `tracing` spans.
+//! The telemetry of a running server: logs on stderr, as text for people or JSON for programs, and,
+//! if a collector is configured, the spans of requests over OTLP. The only place that knows
+//! OpenTelemetry; all other code writes `tracing` spans.
 
 mod collector;
 mod conventions;
@@ -28,11 +28,11 @@ use crate::config::{Config, Log, LogFormat};
 /// is gone before the 30 seconds pass after which most supervisors kill.
 const FLUSH_MS_MAX: u64 = 3_000;
 
-/// The way out for spans.
+/// The exporter of spans.
 #[derive(Debug)]
 pub struct TraceExport(SdkTracerProvider);
 
-/// Starts logging for the whole process, and sending spans if a collector is named.
+/// Starts logging for the whole process, and exports spans if a collector is configured.
 pub fn start(config: &Config) -> Result<Option<TraceExport>> {
     let filter = EnvFilter::try_new(&config.log.level)
         .with_context(|| format!("log.level: `{}` is no level or filter", config.log.level))?;
@@ -56,7 +56,8 @@ pub fn start(config: &Config) -> Result<Option<TraceExport>> {
 }
 
 impl TraceExport {
-    /// Sends what is left, or gives up: a server must stop whether or not its collector listens.
+    /// Sends the remaining spans, or gives up: a server must stop whether or not its collector
+    /// listens.
     pub async fn flush(self) {
         let bound = Duration::from_millis(FLUSH_MS_MAX);
         let flushing = tokio::task::spawn_blocking(move || self.0.shutdown_with_timeout(bound));
@@ -66,8 +67,8 @@ impl TraceExport {
     }
 }
 
-/// Makes the span of a request a child of its caller's, or the first of a new trace, and lets its
-/// log lines say which.
+/// Makes the span of a request a child of its caller's span, or the root of a new trace, and adds
+/// the trace to its log lines.
 pub fn join_trace(span: &Span, caller: Option<&CallerSpan<'_>>) {
     // A span that is filtered out cannot join, and need not.
     if let Some(caller) = caller.and_then(span_context) {

@@ -1,4 +1,4 @@
-//! A connection to the server that is kept, and a client that does no more than it must.
+//! A persistent connection to the server, and a minimal client.
 
 use std::net::SocketAddr;
 
@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 
 use super::super::http::{find, is_whole};
 
-/// The answers are short; whatever is longer is an error we print.
+/// The answers are short; a longer one is an error, which is printed.
 const ANSWER_BYTES_MAX: usize = 16 * 1_024;
 
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl Line {
         Ok(())
     }
 
-    /// Sends a request that must succeed, and returns what it is answered.
+    /// Sends a request that must succeed, and returns the answer.
     pub async fn post(&mut self, path: &str, kind: &str, body: &str) -> Result<&str> {
         let Self { stream, token, request, answer } = self;
         request.clear();
@@ -63,7 +63,7 @@ impl Line {
         std::str::from_utf8(&answer[head + 4..]).context("an answer is text")
     }
 
-    /// Begins to listen. What comes on the stream from now on is told.
+    /// Subscribes. The returned stream carries the events from now on.
     pub async fn listen(mut self, subscription: &str) -> Result<TcpStream> {
         let request = format!(
             "GET /aaep/v1/events?subscription_id={subscription} HTTP/1.1\r\nhost: bench\r\n\

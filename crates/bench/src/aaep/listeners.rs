@@ -1,6 +1,6 @@
-//! What it costs to tell many: people who listen to everything over a connection each, what a
-//! quiet one takes in memory, and how many events a second of the server's processor delivers. The
-//! limit is a thread that only writes the same bytes to sockets.
+//! What delivery to many listeners costs: each listens to everything over its own connection.
+//! Measures the memory of a quiet listener, and how many events a second of the server's processor
+//! time delivers. The limit is a thread that only writes the same bytes to sockets.
 
 use std::io::Write as _;
 use std::net::{TcpListener as StdListener, TcpStream as StdStream};
@@ -23,29 +23,29 @@ use super::line::Line;
 use super::stage::{ANNOUNCER, Stage};
 use super::{Names, session_of};
 
-/// What was asked for.
+/// The required rate and memory.
 pub const DELIVERIES_PER_CPU_SECOND_MIN: f64 = 120_000.0;
 pub const IDLE_KIB_MAX: f64 = 64.0;
 
 /// A person may have 256 subscriptions.
 const LISTENERS_PER_PERSON: usize = 250;
 
-/// These bring into memory what all share, and are not counted.
+/// The first listeners load what all share into memory, and are not counted.
 const FIRST_LISTENERS: usize = 50;
 
-/// How long quiet listeners are left alone before the memory is looked at.
+/// How long quiet listeners are left alone before memory is measured.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// Events of one request: what a busy producer collects, or the server joins.
+/// Events of one request: what a busy producer collects, or the server batches.
 const BATCH_EVENTS: usize = 64;
 
 /// Events that are announced each by a request of its own.
 const EVENTS_ALONE: usize = 100;
 
-/// All of it is delivered within this time, or something is wrong.
+/// All events are delivered within this time, or something is wrong.
 const DELIVERED_WITHIN: Duration = Duration::from_secs(300);
 
-/// What the server writes at once, and how often the bare writer does, to how many.
+/// The size of a server write; how many such writes the bare writer makes, and to how many sockets.
 const CHUNK_BYTES: usize = 16 * 1_024;
 const LIMIT_CHUNKS: usize = 20_000;
 const LIMIT_SOCKETS: usize = 64;
@@ -57,8 +57,8 @@ pub struct Plan {
     pub n_events: usize,
 }
 
-/// Everything, as it is printed. Deliveries are by second of the server's processor time, in which
-/// the events are also taken in, checked, and written to the disk.
+/// Everything, as it is printed. Deliveries are per second of the server's processor time, which
+/// includes receiving the events, checking them and writing them to disk.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     pub version: &'static str,
@@ -66,7 +66,7 @@ pub struct Report {
     pub events: usize,
     pub bytes_per_event: usize,
     pub events_per_request: usize,
-    /// Of memory, for each quiet listener.
+    /// Memory of each quiet listener.
     pub idle_kib: Option<f64>,
     pub deliveries_per_cpu_second: Option<f64>,
     /// The same with one event in each request, and a wait for all before the next.
@@ -142,7 +142,7 @@ fn per_cpu_second((before, after): (Usage, Usage), n_deliveries: usize) -> Optio
     (micros > 0).then(|| n_deliveries as f64 * 1e6 / micros as f64)
 }
 
-/// Those who listen, and how often they were told something.
+/// The listeners, and how many events they received.
 #[derive(Debug, Default)]
 struct Audience {
     n_listeners: usize,
@@ -169,7 +169,7 @@ impl Audience {
         Ok(())
     }
 
-    /// Waits until everybody was told so many more events.
+    /// Waits until every listener received so many more events.
     async fn all_told(&mut self, n_events: usize) -> Result<()> {
         self.n_awaited += (n_events * self.n_listeners) as u64;
         let started = now();

@@ -23,7 +23,7 @@ pub struct Stage {
     pub announcer: String,
     /// The tokens of the people.
     pub people: Vec<String>,
-    /// Of those who hand over beside it.
+    /// The tokens of the callers that hand over at the same time.
     pub tokens: Tokens,
 }
 
@@ -48,7 +48,7 @@ impl Stage {
         Ok(Self { folder, server, announcer, people, tokens })
     }
 
-    /// What its database takes on the disk, with what is not yet moved into it.
+    /// The size of its database on disk, with the write-ahead log.
     pub fn database_bytes(&self) -> Result<u64> {
         let file = self.folder.join(store::sqlite::FILE_NAME);
         let mut log = file.clone().into_os_string();

@@ -1,6 +1,6 @@
-//! What many who stream cost others: agents whose answers come in small pieces, and callers who
-//! hand over beside them at their own pace, over HTTP, each side on a thread of its own. The limit
-//! is the same callers alone.
+//! How much streaming agents slow down other callers. Agents stream answers in small pieces;
+//! callers hand over at their own pace beside them, over HTTP. Each side has its own thread. The
+//! limit is the same callers alone.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -19,14 +19,14 @@ use super::line::Line;
 use super::stage::{ANNOUNCER, Stage};
 use super::{Names, written};
 
-/// Others may notice that agents stream, and must not suffer from it.
+/// Streams may slow other callers down at most this much.
 pub const SLOWDOWN_MAX: f64 = 2.0;
 
-/// People and agents at work, and room for more.
+/// A few callers with idle time left over.
 const CALLERS: usize = 4;
 const PAUSE: Duration = Duration::from_millis(40);
 
-/// What a model says at once.
+/// One piece of a model's output.
 const CHUNK: &str = "The plan is on its way. ";
 
 /// A request carries at most so many events.
@@ -35,7 +35,7 @@ const BATCH_EVENTS_MAX: usize = 256;
 /// The part of the time that is spent on measuring bytes, without callers beside it.
 const ALONE_PART: u32 = 6;
 
-/// What the clock can wait for.
+/// The resolution of the timer.
 const TICK: Duration = Duration::from_millis(1);
 
 /// What to measure.
@@ -53,14 +53,14 @@ pub struct Report {
     pub streams: usize,
     pub chunks_per_second: u32,
     pub seconds: f64,
-    /// Chunks that were recorded in a second, all streams together, while others worked.
+    /// Chunks recorded per second, all streams together, while the callers worked.
     pub recorded_per_second: f64,
     /// How many of them were in a request.
     pub chunks_per_request: f64,
     pub calm_p99_ms: f64,
     pub streaming_p99_ms: f64,
     pub slowdown: f64,
-    /// What the database grew by, and what was written to the disk, by character of output.
+    /// The growth of the database, and the bytes written to disk, per character of output.
     pub stored_bytes_per_character: f64,
     pub written_bytes_per_character: Option<f64>,
     pub bytes_per_event: usize,
@@ -107,7 +107,7 @@ pub async fn run(plan: &Plan, within: &Path) -> Result<Report> {
     })
 }
 
-/// The callers beside it. They have a thread of their own, as they would in another process.
+/// The other callers. They have a thread of their own, as they would in another process.
 async fn others(stage: &Stage, measured: Duration) -> Result<Seen> {
     let (address, tokens) = (stage.server.address, stage.tokens.clone());
     let process = stage.server.process();
@@ -141,7 +141,7 @@ impl Walker for Paced {
     }
 }
 
-/// What came of streaming.
+/// The result of streaming.
 #[derive(Debug, Clone, Copy, Default)]
 struct Streamed {
     n_chunks: usize,
@@ -175,7 +175,7 @@ async fn speak(stage: &Stage, plan: &Plan, name: &str, lasting: Duration) -> Res
     .await
 }
 
-/// One answer, piece by piece: what has come since the last request goes out with the next.
+/// One answer, piece by piece: the pieces since the last request go out with the next.
 async fn stream(
     mut line: Line,
     session: String,

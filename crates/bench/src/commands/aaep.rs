@@ -100,7 +100,7 @@ pub async fn run(args: &AaepArgs) -> Result<u8> {
     } else {
         show(&reports);
     }
-    // What could not be measured is not met.
+    // A limit that could not be measured is not met.
     let n_bars = reports.bars().count();
     let n_wanted = reports.n_wanted();
     let is_all_met = n_bars == n_wanted && reports.bars().all(|bar| bar.met);

@@ -1,4 +1,4 @@
-//! `bench artifacts`: what hashing costs everybody else, shown against its limit.
+//! `bench artifacts`: how much hashing slows down other callers, shown against its limit.
 
 use std::time::Duration;
 
@@ -22,7 +22,8 @@ pub struct ArtifactsArgs {
     json: bool,
 }
 
-/// Some thousand transitions, so that the slow end is more than a few of them.
+/// Long enough for some thousand transitions, so that the 99th percentile is more than a few of
+/// them.
 const MEASURED: Duration = Duration::from_secs(6);
 
 pub async fn run(args: &ArtifactsArgs) -> Result<u8> {

@@ -27,7 +27,7 @@ const PAGE_DOCUMENTS_MAX: usize = 16;
 
 pub fn verify(folder: &Path, options: &Options, progress: Progress<'_>) -> anyhow::Result<Report> {
     let cannot = || format!("cannot read {}", folder.display());
-    // What lies beside the database comes first: it is written after what it speaks of.
+    // The files beside the database come first: they are written after the entries they refer to.
     let beside = Beside::read(folder).with_context(cannot)?;
     let logs = Logs::open(folder).with_context(cannot)?;
     let database = ReadOnly::open(folder)?;
@@ -148,11 +148,12 @@ fn check_sealed(
     Ok(())
 }
 
-/// A declared fork accounts for checkpoints of what was lost. The newest one is of what there is.
+/// A declared fork explains checkpoints over lost entries. The newest checkpoint must fit the
+/// entries that exist.
 pub(super) const NEWEST_DOES_NOT_HOLD: &str =
     "a fork was declared, and what follows it does not fit the newest checkpoint";
 
-/// `None` is what cannot be read.
+/// `None` is a part that cannot be read.
 struct Reading<'d> {
     auditor: Auditor,
     documents: Option<Documents<'d>>,
@@ -213,7 +214,7 @@ impl Reading<'_> {
             Err(problem) => {
                 self.auditor.push_unreadable(seq, problem.clone());
                 self.documents_before(row.seq)?;
-                // It is not known whether it belongs to this entry, and it does not matter now.
+                // Whether it belongs to this entry is unknown, and does not matter now.
                 self.documents.as_mut().and_then(|documents| documents.take(row.seq));
                 Ok(())
             }
@@ -266,7 +267,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Passes over the documents before an entry; whoever they belonged to is not there.
+    /// Skips the documents before an entry and reports each: the entry it belongs to is missing.
     fn documents_before(&mut self, seq: i64) -> anyhow::Result<()> {
         while let Some(documents) = &mut self.documents {
             let next = documents.next_seq();

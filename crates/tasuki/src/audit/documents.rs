@@ -1,5 +1,5 @@
-//! Packages, drafts and graphs: the entries name them by hash, so a change to one is a difference
-//! to an entry.
+//! Packages, drafts and graphs: the entries name them by hash, so a changed document no longer fits
+//! its entry.
 
 use protocol::canonical::{self, Hash};
 use protocol::graph;

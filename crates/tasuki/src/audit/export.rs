@@ -23,8 +23,8 @@ pub struct Exported {
     pub n_checkpoints: u64,
 }
 
-/// Writes every entry and document of a data folder, its checkpoints and its public key. Copies and
-/// does not judge: whether it is sound is for whoever verifies it.
+/// Writes every entry and document of a data folder, its checkpoints and its public key. Copies
+/// without checking: verification is up to the reader of the export.
 pub fn export(
     folder: &Path,
     mut out: impl Write,
@@ -74,8 +74,8 @@ pub fn export(
     Ok(exported)
 }
 
-/// The checkpoints there are and their sizes, by size; the same one is not written twice. The one
-/// that was signed last comes last, also when a fork made the ledger shorter.
+/// The sizes and notes of all checkpoints, by size, without duplicates. The one that was signed
+/// last comes last, also when a fork made the ledger shorter.
 fn checkpoints(database: &ReadOnly, beside: &Beside) -> anyhow::Result<(Vec<u64>, Vec<String>)> {
     let logged = beside.log.iter().flat_map(|log| log.notes.iter().cloned());
     let mut notes: Vec<String> = logged.chain(beside.newest.clone()).collect();

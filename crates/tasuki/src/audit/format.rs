@@ -1,6 +1,6 @@
 //! The lines of an export. First the header, then every entry in order with its document after it,
-//! last the checkpoints and the key. A line has exactly one spelling, so that no byte of an export
-//! can be changed without somebody noticing.
+//! last the checkpoints and the key. A line has exactly one spelling, so verification notices a
+//! change to any byte.
 
 use protocol::canonical;
 use protocol::ledger::{Body, Entry, Stream};
@@ -19,7 +19,7 @@ pub const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 pub struct Header {
     pub format: String,
     pub version: u32,
-    /// The sizes of the checkpoints at the end, so that one reading is enough.
+    /// The sizes of the checkpoints at the end, so that one pass is enough.
     pub checkpoint_sizes: Vec<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Verifying an export: alone, in one reading, whatever the file holds.
+//! Verifying an export: alone, in one pass, whatever the file holds.
 
 use std::io::{self, BufRead, Read};
 
@@ -17,7 +17,7 @@ use super::{Options, Progress};
 const LINES_PER_PROGRESS: u64 = 512;
 
 /// Sizes that a header may announce: more checkpoints than an export of a hundred million entries
-/// has. Those beyond are not looked at, and what they seal counts as unsealed.
+/// has. Further sizes are ignored, and the entries they seal count as unsealed.
 const SIZES_MAX: usize = 100_000;
 
 /// Recomputes what an export says. `n_bytes` is only for the progress.
@@ -37,7 +37,7 @@ pub fn verify_export(
             Header::new(Vec::new())
         }
     };
-    // Checkpoints that were given are known before, so their sizes need no announcement.
+    // The given checkpoints are known in advance, so the header need not announce their sizes.
     let given = Notes::new(options, None, &mut Findings::default());
     let announced = header.checkpoint_sizes.into_iter().take(SIZES_MAX);
     let sizes: Vec<u64> = announced.chain(given.sizes()).collect();
@@ -141,7 +141,7 @@ impl Reading {
         }
         let what = format!("line {number}: {error}");
         match self.last.take() {
-            // Its document, most likely; it will not be asked for again.
+            // Probably the document of that entry, so it is not reported as missing again.
             Some(Last { seq, entry, .. }) => self.findings.about(Place::of(seq, &entry), what),
             None => self.findings.general(what),
         }
@@ -182,8 +182,8 @@ impl Reading {
         Report { n_checkpoints, remarks, ..findings.into_report(audited) }
     }
 
-    /// A checkpoint that the header does not announce comes too late to be compared. That it is
-    /// there at all says that the header is not the one that was written.
+    /// A checkpoint that the header does not announce comes too late to be compared. Its presence
+    /// shows that the header was changed.
     fn pass_unannounced(&self, notes: &mut Notes, findings: &mut Findings) {
         let n_before = notes.checkpoints.len();
         let last_seq = self.auditor.last_seq();

@@ -1,6 +1,6 @@
 //! The logs of a data folder, derived again from the entries and compared byte for byte. A log that
-//! ends early is behind; one that ends before what was recorded was cut. After that a crash may
-//! have left half a line, or room for one, and whole lines must be right there too.
+//! ends early is behind. A log that ends before its recorded end was cut. After the recorded end a
+//! crash may have left half a line, or space reserved for one; whole lines there must be right too.
 
 mod shapes;
 
@@ -18,7 +18,7 @@ use protocol::step::Event;
 
 use super::report::Findings;
 
-/// Notes are bounded, and so are lines; what is longer is not a line of ours and differs.
+/// Notes are bounded, and so are lines. A longer line was not written by the server, and differs.
 const LINE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// All files, each as far as it was compared.
@@ -35,10 +35,10 @@ pub struct Logs {
 struct Compared {
     log: Log,
     path: String,
-    /// What was there when it was opened.
+    /// The contents of the file when it was opened.
     rest: Option<Take<BufReader<File>>>,
     is_recorded: bool,
-    /// How much is still to come of what the server recorded.
+    /// How many of the bytes that the server recorded are still unread.
     n_bytes_recorded: u64,
     peeked: Option<Vec<u8>>,
     n_bytes_unrecorded: u64,
@@ -49,19 +49,19 @@ struct Compared {
     is_given_up: bool,
 }
 
-/// What stands where a line is expected.
+/// What is found where a line is expected.
 #[derive(Debug, PartialEq, Eq)]
 enum Found {
     Same,
-    /// A line that no entry says, or something else where only lines may be.
+    /// A line that no entry produces, or bytes that are not a line where only lines may be.
     Other,
-    /// What a crash may leave after the recorded end.
+    /// Bytes that a crash may leave after the recorded end.
     Torn,
     End,
 }
 
 impl Logs {
-    /// To be read before the entries are, so that it never knows more than they do.
+    /// Opened before the entries are read, so that a log never has more than they do.
     pub fn open(folder: &Path) -> io::Result<Self> {
         let mut logs = Self {
             files: BTreeMap::new(),
@@ -119,7 +119,7 @@ impl Logs {
                 }
             }
             (None, Body::Erased { .. }) => self.n_lines_erased += compared.skip_erased(entry)?,
-            // It is not known what stood here, so nothing after it can be compared.
+            // The line that stood here is unknown, so nothing after it can be compared.
             (None, Body::Kept { .. }) => compared.is_given_up = true,
         }
         Ok(())
@@ -247,8 +247,8 @@ impl Compared {
         self.n_lines += 1;
     }
 
-    /// The lines of an entry whose body is gone: there, if they were written before it went. What
-    /// the entry still says about them is compared.
+    /// The lines of an entry whose body is erased: present if they were written before the erasure.
+    /// The remaining fields of the entry are compared with them.
     fn skip_erased(&mut self, entry: &Entry) -> io::Result<u64> {
         let mut n_skipped = 0;
         for shape in shapes::of(self.log, &entry.name) {

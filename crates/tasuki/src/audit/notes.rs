@@ -1,4 +1,4 @@
-//! Checkpoints and the key they are checked with. Only what a signature vouches for counts.
+//! Checkpoints, and the key that verifies them. Only signed checkpoints count.
 
 use std::io;
 use std::path::Path;
@@ -14,8 +14,8 @@ use protocol::time::{Span, Time};
 use super::Options;
 use super::report::Findings;
 
-/// What lies beside the database. Read before the database: a note is written after the entries it
-/// seals, so these never know more than a database that is read later.
+/// The files beside the database. They are read first: a note is written after the entries it
+/// seals, so these files never know more than a database that is read later.
 #[derive(Debug, Default)]
 pub struct Beside {
     pub key: Option<String>,
@@ -38,8 +38,8 @@ impl Beside {
     }
 }
 
-/// A server seals within a second what it wrote, and at its end. Where all of a ledger is younger,
-/// the first start may have been cut short before it sealed anything.
+/// A server seals its entries within a second, and when it stops. If the whole ledger is younger
+/// than this, the first run may have been cut short before it sealed anything.
 const UNSEALED_MAX: Span = Span::from_millis(10_000);
 
 /// From the first entry to the last.
@@ -58,7 +58,7 @@ impl Lived {
 pub struct Notes {
     key: Option<Key>,
     is_key_given: bool,
-    /// Set when a note had to be passed over for want of a key.
+    /// Set when a note was skipped because there is no key.
     is_key_missed: bool,
     pub checkpoints: Vec<Checkpoint>,
 }
@@ -81,7 +81,7 @@ struct Key {
 }
 
 impl Notes {
-    /// The key that was given counts more than the one that was found beside the data.
+    /// A given key takes precedence over the key found beside the data.
     pub fn new(options: &Options, found: Option<&str>, findings: &mut Findings) -> Self {
         let found = found.map(str::trim_end);
         let given = options.key.as_deref().map(str::trim);
@@ -158,7 +158,7 @@ impl Notes {
         self.checkpoints.iter().map(|checkpoint| checkpoint.size)
     }
 
-    /// Where nothing is sealed, entries can be cut off at the end and nobody sees it.
+    /// Without a checkpoint, entries can be cut off at the end unnoticed.
     pub fn miss_any(&self, lived: &Lived, findings: &mut Findings, remarks: &mut Vec<String>) {
         let Some((first, last)) = lived.0 else { return };
         if !self.checkpoints.is_empty() {

@@ -1,6 +1,5 @@
-//! What the server remembers of all states, so that it need not look through them: which deadlines
-//! there are, and who holds which task. All of it follows from the states, and is compared with
-//! them.
+//! The server's indexes over all states, which save it a scan: which deadlines there are, and which
+//! agent holds which task. All of it follows from the states, and is compared with them.
 
 use std::collections::HashSet;
 
@@ -12,10 +11,10 @@ use store::sqlite::{ReadOnly, TaskHoldRow};
 
 use super::report::Findings;
 
-/// One read.
+/// Rows of one read.
 const PAGE_ROWS_MAX: usize = 512;
 
-/// What is not remembered of a state as it should be.
+/// The index rows of a state that are not as they should be.
 pub fn difference(
     database: &ReadOnly,
     stream: &Stream,
@@ -29,7 +28,7 @@ pub fn difference(
     }
     let Some((key, own)) = task_hold(stream, state) else { return Ok(None) };
     let found = database.hold(&stream.teamspace, &key)?;
-    // Once it holds the task no longer, another handoff may.
+    // Once this handoff no longer holds the task, another may.
     let is_right = match &own.holder {
         Some(_) => found == own,
         None => found.value.is_some() && found.holder != Some(stream.subject.id()),
@@ -37,8 +36,8 @@ pub fn difference(
     Ok((!is_right).then(|| format!("{key} is held otherwise than follows from the state")))
 }
 
-/// After the last entry: nothing may be remembered that follows from no state. Of `doubtful`
-/// streams it was said already that their states are not right.
+/// After the last entry: no index row may exist that follows from no state. The states of
+/// `doubtful` streams were already reported as wrong.
 pub fn check_rows(
     database: &ReadOnly,
     doubtful: &HashSet<Stream>,

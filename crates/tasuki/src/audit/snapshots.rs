@@ -1,4 +1,5 @@
-//! Snapshots: what the server believes about each stream, compared with what its entries say.
+//! Snapshots: the server's stored state of each stream, compared with the state that its entries
+//! give.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -24,7 +25,7 @@ use super::report::Findings;
 pub struct Snapshots<'d> {
     database: &'d ReadOnly,
     places: VecDeque<SnapshotPlace>,
-    /// Streams whose snapshots are not right, or somewhere else. They were named already.
+    /// Streams whose snapshots are wrong or in the wrong place. They were reported already.
     doubtful: HashSet<Stream>,
 }
 
@@ -86,8 +87,8 @@ impl<'d> Snapshots<'d> {
         }
     }
 
-    /// After the last entry: no snapshot may be left, and no stream without one. Returns the
-    /// streams whose snapshots are not right.
+    /// After the last entry: no snapshot may be left over, and no stream may lack one. Returns the
+    /// streams whose snapshots are wrong.
     pub fn finish(mut self, auditor: &Auditor, findings: &mut Findings) -> HashSet<Stream> {
         while let Some(place) = self.places.pop_front() {
             self.stray(place, findings);
@@ -121,8 +122,8 @@ impl<'d> Snapshots<'d> {
     }
 }
 
-/// The state as the first releases kept it: without what an owner said about the work when it
-/// began, and whether a verifier was asked. Their snapshots still say what they said.
+/// The state as the first releases stored it: without what an owner said about the work when it
+/// began, and without whether a verifier was asked. Their snapshots are still in that form.
 fn as_first_kept(state: &State) -> State {
     let mut state = state.clone();
     if let State::Handoff(handoff) = &mut state

@@ -1,4 +1,4 @@
-//! The newest entries, as they are.
+//! The newest entries, unchanged.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -14,7 +14,7 @@ use super::Source;
 use super::format::Line;
 use super::import::{read_line, text};
 
-/// Entries that one look returns at most.
+/// Entries that one `look` returns at most.
 const LOOK_ENTRIES_MAX: usize = 512;
 
 /// The newest `n_entries`, oldest first.
@@ -35,8 +35,7 @@ pub fn tail(source: &Source, n_entries: usize) -> anyhow::Result<Vec<Sequenced>>
     }
 }
 
-/// A place in the ledger of a data folder that moves on as the ledger grows. Whoever follows it
-/// looks again now and then.
+/// A cursor in the ledger of a data folder. The caller polls it with `look`.
 #[derive(Debug)]
 pub struct Tail {
     database: ReadOnly,

@@ -10,7 +10,7 @@ use store::sqlite::{ReadOnly, TranscriptRow};
 
 use super::report::Findings;
 
-/// One read.
+/// Rows of one read.
 const PAGE_ROWS_MAX: usize = 512;
 
 /// How many lines each conversation has, as far as its entries were read.
@@ -52,7 +52,7 @@ impl<'d> Transcripts<'d> {
         Ok(())
     }
 
-    /// After the last entry: no line may be there that no entry is.
+    /// After the last entry: every line must belong to an entry.
     pub fn finish(self, findings: &mut Findings) -> Result<(), StoreError> {
         let mut last: Option<TranscriptRow> = None;
         loop {

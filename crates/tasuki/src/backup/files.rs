@@ -1,4 +1,4 @@
-//! The files of a backup: their names, and one that gets its name when it is whole.
+//! The files of a backup: their names, and a file that gets its name when it is whole.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 /// One read of a file that is hashed.
 const READ_BYTES: usize = 1024 * 1024;
 
-/// What lies beside the database of a backup, each under its name with something added.
+/// The files beside the database of a backup, each named after it with a suffix.
 #[derive(Debug)]
 pub struct Names {
     pub checkpoint: PathBuf,
@@ -37,7 +37,7 @@ impl Names {
     }
 }
 
-/// A file that does not have its name yet. Removed when it never gets it.
+/// A file under a temporary name. Removed if it never gets its final name.
 #[derive(Debug)]
 pub struct Beginning {
     path: PathBuf,
@@ -45,7 +45,7 @@ pub struct Beginning {
 }
 
 impl Beginning {
-    /// An empty file of ours for what shall become `target`.
+    /// An empty temporary file for `target`.
     pub fn create(target: &Path) -> anyhow::Result<Self> {
         let path = target.with_added_extension("partial");
         OpenOptions::new()
@@ -81,7 +81,7 @@ impl Beginning {
 impl Drop for Beginning {
     fn drop(&mut self) {
         if !self.is_finished {
-            // What it was made for has failed already, and that is what will be told.
+            // The failure that led here is the one to report.
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -107,7 +107,7 @@ pub fn compact(now: Time) -> String {
     format!("{}Z", seconds.replace(['-', ':'], ""))
 }
 
-/// A path in JSON. What is no text is shown as well as it can be.
+/// A path in JSON. Bytes that are not valid text are replaced.
 pub fn as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&path.display())
 }

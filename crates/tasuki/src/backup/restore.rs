@@ -30,7 +30,7 @@ pub struct Restored {
     pub data: PathBuf,
     pub n_entries: u64,
     pub n_sealed: u64,
-    /// The name that the old database has now.
+    /// The new name of the old database.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved_to: Option<String>,
     /// Whether the signing key is there. Without it no server starts.
@@ -40,7 +40,7 @@ pub struct Restored {
     pub lost_size: Option<u64>,
 }
 
-/// What lies beside the backup.
+/// The files beside the backup.
 struct Kept {
     beside: Beside,
     signing_key: Option<Vec<u8>>,
@@ -56,7 +56,7 @@ pub fn restore(
 ) -> Result<Restored> {
     let data =
         std::path::absolute(data).with_context(|| format!("cannot use {}", data.display()))?;
-    // Whoever runs there is to be told apart from what merely lies there.
+    // Taking the lock fails if a server runs on the folder.
     let mut lock = None;
     if data.join(LOCK_FILE).exists() {
         lock = Some(FolderLock::take(&data)?);
@@ -105,7 +105,7 @@ fn check_folder(data: &Path, old: Old) -> Result<()> {
     Ok(())
 }
 
-/// Checkpoints of another key would vouch for another ledger.
+/// The checkpoints of another key belong to another ledger.
 fn check_same_ledger(data: &Path, kept: &Kept) -> Result<()> {
     let path = data.join(ledger_key::PUBLIC_FILE);
     let found = files::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -116,12 +116,12 @@ fn check_same_ledger(data: &Path, kept: &Kept) -> Result<()> {
     Ok(())
 }
 
-/// A copy in the folder that is not the database yet.
+/// A copy in the folder, not yet under the name of the database.
 fn copy(from: &Path, database: &Path, kept: &Kept, progress: Progress<'_>) -> Result<Beginning> {
     let cannot = || format!("cannot copy {}", from.display());
     let left_over = database.with_added_extension("partial");
     if left_over.exists() {
-        // The folder is ours, so it is from a restore that was cut short.
+        // We hold the folder, so the file is left over from a restore that was cut short.
         fs::remove_file(&left_over).with_context(cannot)?;
     }
     let beginning = Beginning::create(database)?;
@@ -139,8 +139,8 @@ fn copy(from: &Path, database: &Path, kept: &Kept, progress: Progress<'_>) -> Re
     Ok(beginning)
 }
 
-/// The log goes last and before anything new comes: a log beside a database that is not its own
-/// would be taken for a part of it.
+/// Moves the write-ahead log last, and before the new database arrives: SQLite would take a log
+/// beside a foreign database for a part of it.
 fn move_aside(database: &Path, now: Time) -> Result<Option<String>> {
     let name = format!("tasuki-replaced-{}.db", files::compact(now));
     let aside = database.with_file_name(&name);
@@ -186,7 +186,7 @@ impl Kept {
         Ok(Self { beside, signing_key: read(&names.signing_key)?, digest })
     }
 
-    /// What the folder has already stays: it may know of more than the backup does.
+    /// Files that the folder already has stay: they may be newer than those of the backup.
     fn put_beside(&self, data: &Path) -> Result<()> {
         let has = |name: &str| data.join(name).exists();
         if let Some(key) = &self.signing_key

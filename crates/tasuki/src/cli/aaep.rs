@@ -1,4 +1,4 @@
-//! `tasuki aaep`: what there is to do about the Agent Accessibility Event Protocol, a file for each
+//! `tasuki aaep`: the commands for the Agent Accessibility Event Protocol, a file for each
 //! subcommand.
 
 mod announcer;

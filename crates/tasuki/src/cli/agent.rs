@@ -193,7 +193,7 @@ async fn print_roles(client: &Client, id: &str, json: bool) -> Result<()> {
     Ok(())
 }
 
-/// The server takes a profile whole, so what is not named is sent as it was.
+/// The server replaces a profile as a whole, so fields without a flag are sent as they were.
 async fn register(
     client: &Client,
     id: &str,
@@ -201,7 +201,7 @@ async fn register(
     profile: ProfileArgs,
 ) -> Result<Value> {
     let shown = client.call(Call::get(path_of(id, ""))).await?;
-    // Whether there is none, or the caller may not look: the server says so when it is asked.
+    // The agent may be missing, or the caller may not look: the server answers that below.
     let before = if shown.status == 200 { shown.body } else { Value::Null };
     let kind = match (kind, before["kind"].as_str()) {
         (Some(kind), _) => kind.as_str(),

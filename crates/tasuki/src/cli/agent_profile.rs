@@ -63,7 +63,7 @@ impl Presence {
 }
 
 impl ProfileArgs {
-    /// The whole profile: as it was, with what is named here instead.
+    /// The whole profile: the old one, with the given flags on top.
     pub fn laid_over(self, before: &Value) -> Value {
         let before = before.as_object().filter(|_| !self.replace);
         let mut profile = before.cloned().unwrap_or_else(Map::new);

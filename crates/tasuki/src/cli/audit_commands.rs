@@ -130,7 +130,7 @@ pub async fn run(args: AuditArgs) -> Result<u8> {
     }
 }
 
-/// Where to look. A file or a folder that cannot be looked into was misspelt, which is no finding.
+/// Where to look. A file or a folder that cannot be read was misspelt, which is not a finding.
 fn source(folder: PathBuf, export: Option<PathBuf>) -> Result<Source> {
     let Some(export) = export else {
         check_ledger(&folder)?;
@@ -144,7 +144,8 @@ fn source(folder: PathBuf, export: Option<PathBuf>) -> Result<Source> {
 
 fn check_ledger(folder: &Path) -> Result<()> {
     let is_there = |name: &str| folder.join(name).exists();
-    // Where the ledger itself was lost, what else is there is looked at, and it is missed.
+    // If the ledger itself is lost, the rest is still checked, and the ledger is reported as
+    // missing.
     if is_there(store::sqlite::FILE_NAME) || is_there(checkpoint_file::NEWEST_FILE) {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! `tasuki conversation callback` and `callback-done`: somebody of a queue calls the customer.
+//! `tasuki conversation callback` and `callback-done`: a person of a queue calls the customer.
 
 use clap::Args;
 use protocol::time::Time;
@@ -68,7 +68,7 @@ pub fn settled(callback: &Value) {
     output::remark(&format!("the callback is settled: {}", clean(&text(callback, "outcome"))));
 }
 
-/// Whom a queue shall call, the first to be called first.
+/// The customers that a queue must call, in order.
 pub fn table(callbacks: &[Value]) -> String {
     let now = token::now();
     let rows = callbacks.iter().map(|one| {
@@ -85,7 +85,7 @@ pub fn table(callbacks: &[Value]) -> String {
     output::table(&["to call", "contact", "asked", "not before", "note"], rows.collect())
 }
 
-/// What was written down for whoever calls. A customer's words are shown as theirs.
+/// The note for the person who calls. A customer's words are shown as theirs.
 fn note(callback: &Value) -> String {
     let note = text(callback, "note");
     match text(callback, "asked_by").starts_with("customer:") && !note.is_empty() {

@@ -1,5 +1,5 @@
 //! `tasuki chat`: talking in a terminal, as a customer or as the person who answers. Line by line,
-//! so that screen readers and scripts can follow: nothing is drawn over.
+//! so that screen readers and scripts can follow: no line is overwritten.
 
 mod colleague;
 mod customer;
@@ -23,10 +23,10 @@ use crate::client::{Call, Client, Identity, Unreachable, percent_encode};
 use crate::node::control_socket;
 use crate::{exit_code, output};
 
-/// What was said before is shown from here on.
+/// How many earlier messages are shown at the start.
 const EARLIER_LINES: u64 = 20;
 
-/// Enough to recognise oneself.
+/// Enough people to find one's own name.
 const PEOPLE_NAMED_MAX: usize = 5;
 
 const NOT_FOUND: u16 = 404;
@@ -59,7 +59,7 @@ const HELP: &str = "Without --conversation and --new you are a person who answer
 pub async fn run(args: ChatArgs) -> Result<u8> {
     let reached = args.reach.connect().await?;
     if reached.node.is_some() {
-        // Nobody else could take part.
+        // Without a running server no other party could take part.
         return Err(Unreachable(control_socket(&args.reach.data()?).display().to_string()).into());
     }
     let typist = Typist::start(Facing::Nobody);
@@ -108,7 +108,7 @@ async fn open(
     Ok((id, client.with_identity(identity)))
 }
 
-/// Whose token it is, unless that was said.
+/// The name of the token's bearer, unless a name was given.
 pub(super) async fn own_name(client: &Client) -> Result<String> {
     if let (Some(name), None) = (&client.identity.act_as, &client.identity.token) {
         return Ok(name.clone());
@@ -120,7 +120,7 @@ pub(super) async fn own_name(client: &Client) -> Result<String> {
     }
 }
 
-/// Who answers customers here: a person of the directory.
+/// The person who answers customers here, as the directory has them.
 async fn person_name(client: &Client) -> Result<String> {
     let name = own_name(client).await?;
     let shown = client.call(Call::get(format!("/v1/agents/{}", percent_encode(&name)))).await?;
@@ -142,7 +142,7 @@ async fn person_name(client: &Client) -> Result<String> {
     })))
 }
 
-/// What to do for somebody who did not say who they are.
+/// The advice for a caller that did not say who they are.
 async fn nobody_named(client: &Client) -> Result<String> {
     let call = Call::get(format!("/v1/agents?kind=human&limit={PEOPLE_NAMED_MAX}"));
     let listed = client.call(call).await?.success()?;
@@ -158,19 +158,19 @@ async fn nobody_named(client: &Client) -> Result<String> {
     ))
 }
 
-/// Whom a line is about: who was in front of its author when its first character was typed. Each
-/// has the id of a transfer.
+/// The customer that a line is for: the one in front of its author when its first character was
+/// typed. Each has the id of a transfer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Facing {
     Nobody,
-    /// Was said to be the next in the queue.
+    /// The announced next customer of the queue.
     Next(String),
     Rings(String),
     With(String),
 }
 
 impl Facing {
-    /// Whether a line that was begun here is for somebody else than whom it would reach now.
+    /// Whether a line that was begun here would now reach another customer.
     fn is_somebody_else_than(&self, now: &Facing) -> bool {
         self.customer() != now.customer()
     }
@@ -183,7 +183,7 @@ impl Facing {
     }
 }
 
-/// What somebody typed.
+/// A typed line.
 #[derive(Debug, PartialEq, Eq)]
 enum Typed<'a> {
     Nothing,
@@ -193,7 +193,7 @@ enum Typed<'a> {
 }
 
 impl<'a> Typed<'a> {
-    /// A line that shall begin with a slash begins with two.
+    /// A text that begins with a slash is typed with two.
     fn read(line: &'a str) -> Self {
         let line = line.trim();
         match line.strip_prefix('/') {

@@ -247,7 +247,7 @@ pub fn path_of(id: &str, below: &str) -> String {
     format!("/v1/conversations/{}{below}", percent_encode(id))
 }
 
-/// Asks, and shows the answer as JSON or in words.
+/// Sends the call, and prints the answer as JSON or in words.
 async fn print(client: &Client, call: Call, json: bool, words: impl Fn(&Value)) -> Result<()> {
     let answer = client.call(call).await?.success()?;
     match json {
@@ -269,7 +269,7 @@ fn holds(answer: &Value) {
     output::remark(&format!("{holder} holds the conversation{instead}, epoch {epoch}"));
 }
 
-/// The epoch for which the caller speaks: as given, or as it is. A customer has none.
+/// The epoch in which the caller speaks: as given, or the current one. A customer has none.
 async fn current(client: &Client, id: &str, given: Option<u64>) -> Result<Option<u64>> {
     if given.is_some() {
         return Ok(given);
@@ -392,7 +392,7 @@ async fn export(client: &Client, id: &str) -> Result<()> {
     Ok(())
 }
 
-/// Until nothing is left.
+/// Repeats until nothing is left.
 async fn erase(
     client: &Client,
     id: &str,

@@ -1,5 +1,5 @@
-//! `tasuki conversation show` and `tail`: what was said, as people tell it. What customers and
-//! agents wrote is shown behind a bar, so that no line of theirs looks like one of ours.
+//! `tasuki conversation show` and `tail`: the messages, as sentences. What customers and agents
+//! wrote is shown behind a bar, so that no line of theirs looks like one of ours.
 
 use anyhow::Result;
 use protocol::time::{Span, Time};
@@ -10,13 +10,13 @@ use super::token::now;
 use crate::client::{Call, Client, Refused};
 use crate::output::{self, clean};
 
-/// What a page has at most.
+/// Messages of one page at most.
 const PAGE_LINES: u64 = 200;
 
-/// Chats are read by people: a second is soon.
+/// Chats are read by people: a second is fast enough.
 const LOOK_EVERY: Span = Span::from_millis(1_000);
 
-/// A server that is restarted is back within seconds; one that is gone should be noticed.
+/// A server that restarts is back within seconds; a server that is gone should be noticed.
 const RECONNECTS_MAX: u32 = 30;
 
 pub async fn print(client: &Client, id: &str, last: Option<u64>, json: bool) -> Result<()> {
@@ -38,7 +38,7 @@ pub async fn print(client: &Client, id: &str, last: Option<u64>, json: bool) -> 
     Ok(())
 }
 
-/// Follows by number, so that nothing is missed and nothing comes twice.
+/// Follows by number, so that nothing is missed or repeated.
 pub async fn tail(client: &Client, id: &str, after: Option<u64>, json: bool) -> Result<()> {
     let shown = client.call(Call::get(path_of(id, ""))).await?.success()?;
     let mut after = after.or(shown["n_messages"].as_u64()).unwrap_or_default();
@@ -55,9 +55,9 @@ pub async fn tail(client: &Client, id: &str, after: Option<u64>, json: bool) -> 
     }
 }
 
-/// Shows what is new; whether nothing more can come.
+/// Shows new messages; returns whether no more can come.
 async fn follow(client: &Client, id: &str, after: &mut u64, json: bool) -> Result<bool> {
-    // Before the messages: whatever was said before it was closed is among them.
+    // Before the messages: everything said before it was closed is then among them.
     let shown = client.call(Call::get(path_of(id, ""))).await?.success()?;
     loop {
         let page = page(client, id, *after).await?;
@@ -107,7 +107,7 @@ fn tell(conversation: &Value, messages: &[Value], now: Time) -> String {
     lines.join("\n")
 }
 
-/// Who said it, and below it what.
+/// The author, and below it the message.
 fn sentence(message: &Value, conversation: &Value) -> Vec<String> {
     let number = &message["number"];
     if message["erased"] == true {
@@ -124,7 +124,7 @@ fn sentence(message: &Value, conversation: &Value) -> Vec<String> {
             format!("{by}, in a {kind} for colleagues")
         }
         _ => {
-            // Nobody answers any more where the end of a chat took the request back.
+            // If the chat ended and the request was withdrawn with it, no agent answers any more.
             let is_end =
                 conversation["status"] == "closed" && *number == conversation["n_messages"];
             return changed_hands(number, parts.first().unwrap_or(&Value::Null), is_end);

@@ -1,5 +1,5 @@
-//! Something to look at on the first start: two agents and a task on its way from one to the other,
-//! and a customer who talks to a bot while a person is there to take over.
+//! Sample data for the first start: two agents with a task on its way from one to the other, and a
+//! customer who talks to a bot while a person is there to take over.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -53,7 +53,7 @@ fn listening_steps(url: &str, token: &str) -> String {
     )
 }
 
-/// How programs of other makers hear the scripted agent, where it is open to them.
+/// How programs of other vendors hear the scripted agent, where it is open to them.
 pub fn compat_steps(url: &str) -> String {
     let at = format!("{url}/aaep/compat/{AGENT_ID}");
     let transfer = json!({ "kind": "user_input", "text": "Transfer 500 dollars" });
@@ -92,7 +92,7 @@ fn next_steps(url: &str, id: &str, bob: &str) -> String {
     )
 }
 
-/// A conversation of a customer with Bob, and Hana, who can take it over.
+/// A customer's conversation with Bob, and Hana, who can take it over.
 struct Chat {
     conversation: String,
     customer: String,

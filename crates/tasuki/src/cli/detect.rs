@@ -13,7 +13,7 @@ use super::ending::usage;
 use super::read_json;
 use crate::{exit_code, output};
 
-/// Looks at a file, and asks nobody. The file has the messages, or a request with them in it.
+/// Works offline. The file has the messages, or a request with them in it.
 pub fn run(file: &Path, form: Option<Form>, json: bool) -> Result<u8> {
     let value = read_json(file)?;
     let messages = value.get("messages").unwrap_or(&value).as_array();

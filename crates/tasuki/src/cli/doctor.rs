@@ -1,4 +1,4 @@
-//! `tasuki doctor`: is this data folder sound, and does its server answer? Looks, changes nothing.
+//! `tasuki doctor`: is this data folder sound, and does its server answer? Changes nothing.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -38,7 +38,7 @@ enum Verdict {
 pub async fn run(args: DoctorArgs) -> Result<u8> {
     let is_elsewhere = args.reach.server.is_some();
     let mut findings = Vec::new();
-    // Of a server that is somewhere else there is no folder, unless one is named.
+    // A server elsewhere has no folder here, unless one is named.
     if !is_elsewhere || args.reach.data.is_some() {
         let data = args.reach.data()?;
         findings.extend([folder(&data), key(&data), database(&data), sealed(&data)]);
@@ -131,7 +131,7 @@ fn sealed(data: &Path) -> Finding {
     }
 }
 
-/// `absent` says whether it matters that there is none.
+/// `absent` decides whether a missing server matters.
 async fn server(client: &Client, absent: fn(&'static str, String) -> Finding) -> Finding {
     let check = "server";
     match client.call(Call::get("/readyz")).await {

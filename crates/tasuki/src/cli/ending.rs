@@ -1,5 +1,5 @@
-//! How a command ends that failed: its exit code, the error in the words of the command line, and
-//! one thing to try.
+//! How a failed command ends: its exit code, the error in the words of the command line, and one
+//! thing to try.
 
 use std::path::PathBuf;
 
@@ -12,17 +12,17 @@ use super::names::{self, Names};
 use crate::client::{Refused, Unreachable};
 use crate::{exit_code, output};
 
-/// The settings make no sense, wherever they come from.
+/// The settings are invalid, wherever they come from.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("cannot use the configuration")]
 pub struct BadConfig;
 
-/// A folder that was misspelt looks like one in which nothing has happened yet.
+/// A misspelt folder looks like one in which nothing has happened yet.
 #[derive(Debug, thiserror::Error)]
 #[error("there is no ledger in {}", .0.display())]
 pub struct NoLedger(pub PathBuf);
 
-/// What was typed makes no sense, though it can be read: an address, a file, a piece of JSON.
+/// An argument is invalid, though it can be read: an address, a file, a piece of JSON.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 struct Usage(#[from] anyhow::Error);
@@ -32,20 +32,20 @@ pub fn usage<T>(result: Result<T>) -> Result<T> {
     result.map_err(|error| Usage(error).into())
 }
 
-/// A setting that cannot be used, whether a flag, a variable or a file says it.
+/// A setting that cannot be used, whether it comes from a flag, a variable or a file.
 #[derive(Debug, thiserror::Error)]
 #[error("{setting}: {problem}")]
 pub struct BadSetting {
-    /// As the file of settings has it: `tls.cert`.
+    /// Its name in the file of settings: `tls.cert`.
     pub setting: &'static str,
     pub problem: String,
 }
 
-/// The command that was typed: what it can be given, and what was given of it.
+/// The typed command: its possible arguments, and those that were given.
 #[derive(Debug)]
 pub struct Typed {
     names: &'static Names,
-    /// The flags that were typed, not those that a variable or a default stands for.
+    /// The flags that were typed, without those from a variable or a default.
     flags: Vec<String>,
     server: Option<Given>,
     token: Option<Given>,
@@ -61,7 +61,7 @@ struct Given {
 }
 
 impl Typed {
-    /// The innermost command, with what was typed for it.
+    /// The innermost command, with its arguments.
     pub fn new(command: &clap::Command, matches: &ArgMatches) -> Self {
         if let Some((name, matches)) = matches.subcommand()
             && let Some(command) = command.find_subcommand(name)
@@ -84,11 +84,11 @@ impl Typed {
         }
     }
 
-    /// Says what went wrong and what can be tried; the exit code.
+    /// Prints the error and what can be tried; returns the exit code.
     pub fn end(&self, error: &anyhow::Error) -> u8 {
         let mut text = format!("{error:#}");
         if let Some(refused) = error.downcast_ref::<Refused>() {
-            // What is around it stays.
+            // The text around it stays.
             text = text.replacen(&refused.detail, &self.told(refused), 1);
         }
         if let Some(bad) = error.downcast_ref::<BadSetting>() {
@@ -139,7 +139,7 @@ impl Typed {
         else {
             return detail;
         };
-        // Of an offer without a task, all of the task is missing.
+        // On the command line a task is given by its id.
         let rest =
             if field == "task" { rest.replace("an object", "a task id") } else { rest.into() };
         format!("{name}{rest}")
@@ -181,7 +181,7 @@ fn code_of(error: &anyhow::Error) -> u8 {
     }
 }
 
-/// No server is there, or what is there does not answer as a server does.
+/// No server is there, or the peer does not answer as a server does.
 fn is_unanswered(error: &anyhow::Error) -> bool {
     error.downcast_ref::<Unreachable>().is_some()
         || error.downcast_ref::<hyper::Error>().is_some()

@@ -1,5 +1,4 @@
-//! `tasuki graph`: looks at an agent graph and tries it out, which needs no server, and saves it at
-//! one.
+//! `tasuki graph`: checks an agent graph and tries it out, without a server, and saves it at one.
 
 mod saved;
 
@@ -111,14 +110,14 @@ pub async fn run(args: GraphArgs) -> Result<u8> {
     }
 }
 
-/// What becomes of a graph that was read.
+/// What to do with a graph that was read.
 enum Then {
     Approve,
     Try(TryArgs),
     Save { id: String, version: Option<u64> },
 }
 
-/// One byte more than is allowed is enough to be told so.
+/// Reads one byte more than is allowed, which is enough to be refused.
 fn read(path: &Path) -> Result<Vec<u8>> {
     use std::io::Read;
     let mut bytes = Vec::new();

@@ -235,7 +235,8 @@ pub async fn run(args: HandoffArgs) -> Result<u8> {
         HandoffCommand::List(list) => list::print(client, &list, json).await?,
         HandoffCommand::Show { id } => story::print(client, &id, json).await?,
         HandoffCommand::Watch(_) if reached.node.is_some() => {
-            // Nothing happens in a folder without a server, and we would keep one from starting.
+            // Nothing happens in a folder without a server, and holding it would keep one from
+            // starting.
             let socket = control_socket(&args.reach.data()?);
             return Err(Unreachable(socket.display().to_string()).into());
         }
@@ -419,7 +420,7 @@ fn acceptance(notes: Option<String>, artifacts: &[String]) -> Value {
     Value::Object(fields)
 }
 
-/// What is said about work that is done: as a file, as flags, or as a file with flags on top.
+/// The report of a completion: from a file, from flags, or from a file with flags on top.
 fn completion(notes: Option<String>, evidence: &[String], file: Option<&Path>) -> Result<Value> {
     let mut body = match file {
         Some(path) => read_json(path)?,

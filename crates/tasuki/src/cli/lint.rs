@@ -15,7 +15,7 @@ use crate::{exit_code, output};
 /// Parts of a sealed package that only the server fills in; an offer has no place for them.
 const SERVER_PARTS: [&str; 4] = ["handoff_id", "protocol", "verification", "version"];
 
-/// Looks at a file, and asks nobody.
+/// Works offline.
 pub fn run(file: &Path, json: bool) -> Result<u8> {
     let mut value = read_json(file)?;
     if let Some(fields) = value.as_object_mut() {
@@ -35,7 +35,7 @@ pub fn run(file: &Path, json: bool) -> Result<u8> {
     Ok(if ok { exit_code::OK } else { exit_code::FAILED })
 }
 
-/// Asks the server, which also knows who owns the task and whether the target exists.
+/// Asks the server, which also knows the owner of the task and whether the target exists.
 pub async fn dry_run(client: &Client, offer: Value, json: bool) -> Result<u8> {
     let found = client.call(Call::post("/v1/handoffs?dry_run=true", offer)).await?.success()?;
     print(&found, json);

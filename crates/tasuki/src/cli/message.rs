@@ -12,7 +12,7 @@ use super::{json_object, one_of, put, token};
 use crate::client::{Call, Client, percent_encode};
 use crate::{exit_code, output};
 
-/// An inbox is for looking through; a long message is read by itself.
+/// An inbox is for a quick look; a long message is read by itself.
 const PAYLOAD_LINES_MAX: usize = 20;
 
 #[derive(Debug, Args)]
@@ -184,7 +184,7 @@ pub async fn run(args: MessageArgs) -> Result<u8> {
     Ok(exit_code::OK)
 }
 
-/// An answer is in the thread of what it answers, and in no other.
+/// An answer is in the thread of the message that it answers, and in no other.
 pub fn with_own_help(command: clap::Command) -> clap::Command {
     command.mut_subcommand("respond", |respond| respond.mut_arg("thread", |it| it.hide(true)))
 }
@@ -199,7 +199,7 @@ fn sendable(text: &str) -> Result<Kind, String> {
         }
         Ok(kind) => Ok(kind),
         Err(invalid) => {
-            // Its own list has the server's types, too, which may be looked for.
+            // The parser's own list includes the server's types, which are valid only in searches.
             let why = invalid.to_string();
             let why = why.split_once("; ").map_or(&*why, |(why, _)| why);
             Err(format!("{why}; expected one of {all}"))
@@ -293,7 +293,7 @@ async fn print_list(client: &Client, path: String, json: bool) -> Result<()> {
     Ok(())
 }
 
-/// Each message with what its sender wrote, which stands behind a bar.
+/// Each message with its payload, behind a bar.
 async fn print_inbox(client: &Client, path: String, json: bool) -> Result<()> {
     let answer = client.call(Call::get(path)).await?.success()?;
     if json {
@@ -331,7 +331,7 @@ async fn print_inbox(client: &Client, path: String, json: bool) -> Result<()> {
     Ok(())
 }
 
-/// The envelope line by line, then what its sender wrote.
+/// The envelope line by line, then the payload.
 fn shown(message: &Value) -> String {
     let rows = ["id", "from", "thread_id", "reply_to", "type", "topic", "priority", "status"]
         .into_iter()
@@ -345,7 +345,7 @@ fn shown(message: &Value) -> String {
     lines.join("\n")
 }
 
-/// What its sender wrote, behind a bar, so that no line of it looks like one of ours.
+/// The payload, behind a bar, so that no line of it looks like one of ours.
 fn payload(message: &Value) -> Vec<String> {
     let payload = serde_json::to_string_pretty(&message["payload"]).unwrap_or_default();
     payload.lines().map(|line| format!("| {}", line)).collect()

@@ -1,4 +1,4 @@
-//! `tasuki message export` and `purge`: taking messages along, and letting old ones go.
+//! `tasuki message export` and `purge`: exports messages, and removes old ones.
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -60,7 +60,7 @@ pub async fn export(client: &Client, args: &ExportArgs) -> Result<()> {
     Ok(())
 }
 
-/// Some at a time, until there are no more.
+/// Purges in batches, until there are no more.
 pub async fn purge(client: &Client, args: &PurgeArgs, json: bool) -> Result<()> {
     let mut n_purged = 0;
     loop {

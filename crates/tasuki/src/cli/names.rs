@@ -1,5 +1,5 @@
-//! What the fields of a request are called on the command line: the one table from fields to flags
-//! and arguments, for errors, warnings and advice alike.
+//! The names of request fields on the command line: the one table from fields to flags and
+//! arguments, for errors, warnings and advice alike.
 
 use std::sync::OnceLock;
 
@@ -9,11 +9,11 @@ use serde_json::Value;
 use super::reach::HEADING;
 use crate::output::{self, clean};
 
-/// Those of the command that this process runs. It is one command, so this never changes.
+/// The names of the command that this process runs. It is one command, so this never changes.
 static TYPED: OnceLock<Names> = OnceLock::new();
 
-/// Fields whose flags or arguments have other names. Where a field has several rows, the first
-/// one counts that the command has; without any, it is the field's own last name.
+/// Fields whose flags or arguments have other names. If a field has several rows, the first one
+/// that the command has counts; if it has none, the last part of the field's own name is used.
 const RENAMED: [(&str, &str); 40] = [
     ("agent_id", "agent"),
     ("artifacts", "artifact"),
@@ -69,11 +69,11 @@ const QUOTED: [(&str, &str); 5] = [
     ("expected null; turns reach a worker, not a", "only a worker has an endpoint, and this is a"),
 ];
 
-/// What a command can be given, as its help shows it.
+/// The arguments of a command, as its help shows them.
 #[derive(Debug, Default)]
 pub struct Names {
     arguments: Vec<Argument>,
-    /// With `--file`, the names of JSON fields are what its writer knows.
+    /// With `--file`, the user knows the names of the JSON fields.
     has_file: bool,
 }
 
@@ -85,7 +85,8 @@ struct Argument {
 }
 
 impl Names {
-    /// Those of a command, but for the connection: these are no fields of a request.
+    /// The arguments of a command, without those for the connection: these are not fields of a
+    /// request.
     pub fn new(command: &clap::Command, matches: &ArgMatches) -> Self {
         let own = command.get_arguments().filter(|one| one.get_help_heading() != Some(HEADING));
         let arguments = own.filter_map(|one| match (one.get_long(), one.is_positional()) {
@@ -121,7 +122,7 @@ impl Names {
             .or_else(|| self.shown(&last.to_lowercase().replace('_', "-")))
     }
 
-    /// A sentence of the server, with flags instead of the fields that it quotes.
+    /// A sentence of the server, with the quoted fields replaced by flags.
     pub fn of_sentence(&self, sentence: &str) -> String {
         let mut told = sentence.to_owned();
         for (fields, flags) in QUOTED {
@@ -139,7 +140,7 @@ impl Names {
     }
 }
 
-/// Tells what was saved and does not work as things are.
+/// Prints warnings about what was saved but does not work at present.
 pub fn warnings(answer: &Value) {
     for warning in answer["warnings"].as_array().into_iter().flatten() {
         let text = |name: &str| clean(warning[name].as_str().unwrap_or_default());
@@ -147,12 +148,12 @@ pub fn warnings(answer: &Value) {
     }
 }
 
-/// Keeps the names of the command that was typed, for all that is told while it runs.
+/// Keeps the names of the typed command, for all messages while it runs.
 pub fn keep(names: Names) -> &'static Names {
     TYPED.get_or_init(|| names)
 }
 
-/// What a field is called on the command line, or else the field itself.
+/// The command-line name of a field, or else the field itself.
 pub fn of(field: &str) -> &str {
     TYPED.get().and_then(|names| names.of_field(field)).unwrap_or(field)
 }

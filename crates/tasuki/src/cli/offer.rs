@@ -1,4 +1,4 @@
-//! What is offered: as a file, as flags, or as a file with flags on top.
+//! An offer: from a file, from flags, or from a file with flags on top.
 
 use std::path::PathBuf;
 
@@ -217,7 +217,7 @@ impl PolicyArgs {
     }
 }
 
-/// An object of what was given: what is empty was not.
+/// An object of the given values, without the empty ones.
 pub fn fields<const N: usize>(given: [(&str, Value); N]) -> Value {
     let is_given = |value: &Value| match value {
         Value::Null => false,
@@ -242,7 +242,7 @@ fn limit(text: &str) -> Result<(&'static str, Span), String> {
     Ok((stage, span.parse().map_err(|_| expected())?))
 }
 
-/// The path ends at the first comma; one that has commas goes into a file.
+/// The path ends at the first comma; a path with commas needs a file.
 fn artifact(text: &str) -> Result<Value, String> {
     let expected = || "expected an id and a path, such as report=/srv/report.pdf".to_owned();
     let (id, rest) = text.split_once('=').ok_or_else(expected)?;
@@ -262,7 +262,7 @@ fn artifact(text: &str) -> Result<Value, String> {
     Ok(json!({ "artifact_id": id, "ref": reference }))
 }
 
-/// Programs may agree on rules of their own; the server keeps only to this one.
+/// Programs may agree on rules of their own; the server enforces only this one.
 fn restriction(text: &str) -> Result<String, String> {
     let agent = text.strip_prefix("agent:").filter(|id| id.parse::<AgentId>().is_ok());
     agent.map(|_| text.to_owned()).ok_or_else(|| {
@@ -286,14 +286,14 @@ fn reference(text: &str) -> Result<Value, String> {
     Ok(json!({ "type": kind, "value": value }))
 }
 
-/// A draft is sent whole, so what is not changed is sent as it was.
+/// The server replaces a draft as a whole, so unchanged fields are sent as they were.
 pub async fn lay_over_draft(client: &Client, id: &str, changes: &mut Value) -> Result<()> {
     if changes.as_object().is_none_or(Map::is_empty) {
         return Ok(());
     }
     let path = format!("/v1/handoffs/{}", percent_encode(id));
     let mut shown = client.call(Call::get(path)).await?.success()?;
-    // What is a draft no longer is refused by the server, which says why.
+    // The server refuses a handoff that is no longer a draft, and says why.
     if shown["status"] == "draft" {
         let mut draft = shown["package"].take();
         merge(&mut draft, std::mem::take(changes));

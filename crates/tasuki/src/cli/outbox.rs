@@ -1,4 +1,4 @@
-//! `tasuki outbox`: what must still happen outside.
+//! `tasuki outbox`: deliveries to the outside that are still to be made.
 
 use anyhow::Result;
 use clap::Args;

@@ -1,17 +1,17 @@
-//! What a handoff carries, line by line: what `tasuki handoff show` tells of its package, and for
-//! whom it waits.
+//! The contents of a handoff, line by line: what `tasuki handoff show` tells of its package, and of
+//! the agent that it waits for.
 
 use protocol::time::Time;
 use serde_json::Value;
 
 use crate::output::{self, clean};
 
-/// A line of the story: what it is about, and what is said of it.
+/// A line of the story: the topic and the text.
 pub fn line(name: &str, text: &str) -> String {
     format!("  {name:<9} {text}")
 }
 
-/// Whom the handoff waits for, to do what.
+/// The agent that the handoff waits for, and the action.
 pub fn waits_for(handoff: &Value, entries: &[Value]) -> Option<String> {
     let text = |name: &str| clean(handoff[name].as_str().unwrap_or("–"));
     let (from, to) = (text("from_agent"), text("to_agent"));
@@ -42,7 +42,7 @@ pub fn waits_for(handoff: &Value, entries: &[Value]) -> Option<String> {
     })
 }
 
-/// What the gate waits for: the last that it said.
+/// What the gate waits for, by its last event.
 fn gate(entries: &[Value]) -> &'static str {
     let said = entries.iter().rev().filter_map(|entry| entry["event"].as_str());
     let mut said = said.filter_map(|event| match event {
@@ -56,7 +56,7 @@ fn gate(entries: &[Value]) -> &'static str {
     said.next().unwrap_or("the gate, which checks the package")
 }
 
-/// The package, with what was found of its artifacts, and the work as it was said to be last.
+/// The package, with the findings on its artifacts, and the work as last reported.
 pub fn package(handoff: &Value, entries: &[Value], now: Time) -> Vec<String> {
     let (package, work) = (&handoff["package"], &handoff["work_state"]);
     let (task, context) = (&package["task"], &package["context"]);
@@ -85,7 +85,7 @@ pub fn package(handoff: &Value, entries: &[Value], now: Time) -> Vec<String> {
     for artifact in package["artifacts"].as_array().into_iter().flatten() {
         lines.push(line("artifact", &told(artifact, verdict(artifact, entries))));
     }
-    // What was said of work that is done is of the time before it was.
+    // A status report is out of date once the work is done.
     let is_done = handoff["completion"].is_object()
         && matches!(handoff["status"].as_str(), Some("completed" | "closed"));
     lines.extend(state(work).filter(|_| !is_done));
@@ -97,7 +97,7 @@ pub fn package(handoff: &Value, entries: &[Value], now: Time) -> Vec<String> {
     lines
 }
 
-/// What an owner reported as its result.
+/// The result that an owner reported.
 pub fn final_artifacts(completion: &Value) -> Vec<String> {
     let all = completion["final_artifacts"].as_array().into_iter().flatten();
     let verdict = |artifact: &Value| {
@@ -163,7 +163,7 @@ fn told(artifact: &Value, verdict: Option<String>) -> String {
     format!("{id}: {}{optional} [{verdict}]", named(&reference["type"], &reference["path"]))
 }
 
-/// The newest look at an artifact of the package.
+/// The last check of an artifact of the package.
 fn verdict(artifact: &Value, entries: &[Value]) -> Option<String> {
     // A counter-offer has artifacts of its own.
     let looks = entries.iter().rev().take_while(|entry| entry["event"] != "handoff.countered");
@@ -178,8 +178,8 @@ fn verdict(artifact: &Value, entries: &[Value]) -> Option<String> {
     })
 }
 
-/// What the gate found of an artifact when it rejected the handoff. It says more of the first
-/// check that failed than of the others.
+/// The gate's finding on an artifact when it rejected the handoff. The gate gives more detail on
+/// the first failed check than on the others.
 fn gate_verdict(artifact: &Value, rejected: &Value) -> Option<String> {
     let check = format!("artifact:{}", artifact["artifact_id"].as_str()?);
     let has = |name: &str| {

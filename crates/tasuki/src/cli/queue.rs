@@ -1,4 +1,4 @@
-//! `tasuki queue`: who waits for a person, and how a queue works.
+//! `tasuki queue`: the customers who wait for a person, and how a queue works.
 
 use std::path::PathBuf;
 
@@ -15,10 +15,10 @@ use super::{callback, expect_object, names, read_json, token, transfer_story};
 use crate::client::{Call, Client, percent_encode};
 use crate::{exit_code, output};
 
-/// Open conversations, among which those that ring are looked for.
+/// Open conversations, which are searched for rings.
 const OPEN: &str = "/v1/conversations?status=open";
 
-/// How many of them. A person has few; for coordinators it is the newest.
+/// How many of them. A person has few; coordinators see the newest.
 const RINGS_MAX: usize = 200;
 
 #[derive(Debug, Args)]
@@ -94,7 +94,7 @@ pub fn path_of(id: &str) -> String {
 }
 
 impl SetArgs {
-    /// All of them, as they shall be: from the file, or as they are, with the flags on top.
+    /// All settings as they shall be: from the file, or the current ones, with the flags on top.
     async fn settings(self, client: &Client) -> Result<Value> {
         let mut settings = match &self.file {
             Some(file) => read_json(file)?,
@@ -117,8 +117,8 @@ impl SetArgs {
     }
 }
 
-/// The transfers of a queue that ring, as far as the caller sees them: coordinators see all, a
-/// person what rings for them and whom they asked in.
+/// The ringing transfers of a queue, as far as the caller sees them: coordinators see all, a person
+/// those that ring for them and those of the colleagues they asked in.
 pub async fn rings(client: &Client, queue: &str) -> Result<Vec<Value>> {
     let own = client.call(Call::get(format!("{OPEN}&limit={RINGS_MAX}"))).await?;
     let mut listed = own.success()?["items"].as_array().cloned().unwrap_or_default();
@@ -142,7 +142,7 @@ pub async fn rings(client: &Client, queue: &str) -> Result<Vec<Value>> {
     Ok(ringing)
 }
 
-/// How it works, who waits, in their order, and who is rung.
+/// The settings, the waiting customers in order, and the people who are rung.
 pub fn show(queue: &Value, rings: &[Value]) {
     let settings = &queue["settings"];
     let is_open = if queue["is_open"] == true { "open" } else { "closed" };
@@ -194,7 +194,7 @@ fn rings_table(rings: &[Value], now: Time) -> String {
 }
 
 fn table(waiting: &[Value], now: Time) -> String {
-    // A leg of a transfer waits without a place of its own: the order says it.
+    // A leg of a transfer waits without a place of its own: its row number shows the place.
     let rows = (1..).zip(waiting).map(|(place, transfer)| {
         let since = text(transfer, "requested_at").parse::<Time>().ok();
         vec![
@@ -211,7 +211,7 @@ fn table(waiting: &[Value], now: Time) -> String {
     output::table(&header, rows.collect())
 }
 
-/// Why a person is wanted; what the customer wrote is marked as theirs.
+/// Why a person is wanted; the customer's own words are marked.
 fn reason_of(transfer: &Value) -> String {
     let reason = text(transfer, "reason");
     match transfer["reason_by"] == "customer" && !reason.is_empty() {
@@ -220,7 +220,7 @@ fn reason_of(transfer: &Value) -> String {
     }
 }
 
-/// What a customer is called, as far as people are told.
+/// The customer's name, as far as people may see it.
 pub fn name_of(transfer: &Value) -> String {
     let name = transfer["bundle"]["identity"]["displayName"].as_str();
     name.unwrap_or("a customer").to_owned()

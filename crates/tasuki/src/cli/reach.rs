@@ -1,4 +1,4 @@
-//! How a command reaches a server, and as whom: the flags that all of these commands share.
+//! How a command reaches a server, and as which agent: the flags that all of these commands share.
 
 use std::path::PathBuf;
 
@@ -14,13 +14,13 @@ use crate::client::{Client, Identity, Refused};
 use crate::config::Config;
 use crate::node::{Node, control_socket};
 
-/// In help, these come after what a command needs.
+/// In help, these follow the command's own flags.
 pub const HEADING: &str = "Connection";
 
 /// After the flags of the command, before `--help`.
 const JSON_ORDER: usize = 900;
 
-/// It is there before anybody uses it, and listed only then.
+/// This teamspace exists before its first use, but is listed only after it.
 const DEFAULT_TEAMSPACE: &str = "default";
 
 /// How to reach a server, shared by all commands that talk to one.
@@ -86,7 +86,8 @@ impl Reach {
         }
     }
 
-    /// Finds the server. Without one that runs, and without an address, this process becomes it.
+    /// Finds the server. Without a running one, and without an address, this process becomes the
+    /// server.
     pub async fn connect(&self) -> Result<Reached> {
         let reached = self.connect_anywhere().await?;
         if let Err(error) = self.check_teamspace(&reached.client).await {
@@ -96,8 +97,9 @@ impl Reach {
         Ok(reached)
     }
 
-    /// A teamspace that was misspelt looks like one in which nothing has happened yet. Who has a
-    /// token, or comes over the network, is held to the token's own by the server.
+    /// Rejects an unknown teamspace: a misspelt one looks like one in which nothing has happened
+    /// yet. For a caller with a token, or over the network, the server enforces the token's own
+    /// teamspace.
     async fn check_teamspace(&self, client: &Client) -> Result<()> {
         let Some(teamspace) = self.teamspace.as_deref().filter(|_| self.token.is_none()) else {
             return Ok(());
@@ -137,7 +139,7 @@ impl Reach {
         become_server(data, identity)
     }
 
-    /// The same for a command with which a ledger may begin, or a teamspace.
+    /// The same for a command that may create a ledger or a teamspace.
     pub async fn connect_or_begin(&self, begin: Begin) -> Result<Reached> {
         match self.connect_anywhere().await {
             Err(error) if begin.init && error.is::<NoLedger>() => {
@@ -148,8 +150,8 @@ impl Reach {
     }
 }
 
-/// For a command that needs no server, below one whose flags say how to reach it: takes the place
-/// of those flags, so that its help does not list them.
+/// For a command that needs no server, below one with connection flags: replaces those flags, so
+/// that its help does not list them.
 pub fn offline() -> Vec<Arg> {
     let flags = Reach::augment_args(clap::Command::new("offline"));
     let flags = flags.get_arguments().filter(|flag| flag.get_help_heading().is_some());
@@ -165,7 +167,7 @@ fn become_server(data: PathBuf, identity: Identity) -> Result<Reached> {
 }
 
 impl Reached {
-    /// Lets a node of our own write down the rest before the process ends.
+    /// Lets a node within this process finish its writes before the process ends.
     pub async fn finish(self) {
         if let Some(node) = self.node {
             node.stop().await;

@@ -1,4 +1,4 @@
-//! `tasuki handoff show`: what happened, in sentences.
+//! `tasuki handoff show`: the history, in sentences.
 
 use anyhow::Result;
 use protocol::time::Time;
@@ -70,7 +70,7 @@ pub fn tell(handoff: &Value, entries: &[Value], now: Time) -> String {
     lines.join("\n")
 }
 
-/// What was said of each criterion once the work was reported as done.
+/// The result for each criterion once the work was reported as done.
 fn completion(completion: &Value) -> Vec<String> {
     let criteria = completion["criteria"].as_array().into_iter().flatten();
     let shown = |one: &Value| {
@@ -165,7 +165,7 @@ fn proposal(data: &Value) -> String {
     format!("proposed to hand it {back}to {target}{looser}")
 }
 
-/// What a package changes, each with its value before and after.
+/// The changes in a package, each with its value before and after.
 fn differences(data: &Value) -> String {
     let side = |value: &Value| match value {
         Value::Null => "nothing".to_owned(),
@@ -201,7 +201,7 @@ fn ending(event: &str, actor: &str, data: &Value) -> Option<String> {
         }
         "handoff.confirmed" => format!("{actor} confirmed that it is done{}", quoted("why")),
         "handoff.disputed" => format!("{actor} disputed that it is done{}", quoted("why")),
-        // Whoever reported it said so before; the entry itself is by whoever ended the wait.
+        // An earlier sentence names the reporter; the actor of this entry only ended the wait.
         "handoff.completed" if !passed.is_empty() || data["confirmed_by"].is_string() => {
             "completed".to_owned()
         }

@@ -1,4 +1,4 @@
-//! `tasuki teamspace`: what everybody works in.
+//! `tasuki teamspace`: the spaces in which agents and people work.
 
 use std::collections::BTreeSet;
 
@@ -93,7 +93,7 @@ struct SetArgs {
     evidence_required: Option<bool>,
 }
 
-/// What a person types to have no setting of their own.
+/// Typed to reset a setting to its default.
 const DEFAULT: &str = "default";
 
 /// One page of a list.
@@ -154,7 +154,7 @@ pub async fn run(args: TeamspaceArgs) -> Result<u8> {
 }
 
 impl SetArgs {
-    /// The whole configuration as it shall be, for the revision that was seen.
+    /// The whole new configuration, for the revision that was seen.
     fn applied_to(self, before: &Value) -> Value {
         let mut settings = before["settings"].as_object().cloned().unwrap_or_default();
         let mut sla = before["settings"]["sla"].as_object().cloned().unwrap_or_default();
@@ -186,7 +186,7 @@ impl SetArgs {
     }
 }
 
-/// `null` takes a setting away.
+/// `null` removes a setting.
 fn set(fields: &mut Map<String, Value>, name: &str, value: Option<Value>) {
     match value {
         None => {}
@@ -213,7 +213,7 @@ fn parse_number(text: &str) -> Result<Value, String> {
     }
 }
 
-/// The directory, each agent with the roles that its tokens carry. Those are shown to operators.
+/// The directory, each agent with the roles of its tokens. Those are shown to operators.
 async fn members(client: &Client) -> Result<Value> {
     let mut answer = all(client, "/v1/agents").await?;
     let agents = answer["items"].as_array_mut().map_or(&mut [][..], Vec::as_mut_slice);
@@ -221,7 +221,7 @@ async fn members(client: &Client) -> Result<Value> {
     Ok(answer)
 }
 
-/// What each member is trusted with, and by what.
+/// The roles of each member, and their source.
 pub fn roles_table(members: &[Value]) -> String {
     let rows = members.iter().map(|one| {
         let roles = |name: &str| {
@@ -234,7 +234,7 @@ pub fn roles_table(members: &[Value]) -> String {
     output::table(&["agent", "kind", "roles", "by a token"], rows.collect())
 }
 
-/// Adds to each agent, as `token_roles`, what its tokens are good for besides its own roles.
+/// Adds to each agent, as `token_roles`, the roles that its tokens add to its own.
 pub async fn add_token_roles(client: &Client, agents: &mut [Value]) -> Result<()> {
     let tokens = match all(client, "/v1/tokens").await {
         Ok(tokens) => tokens,

@@ -293,7 +293,8 @@ impl Asked<'_> {
             Some(epoch) => Some(epoch),
             None => {
                 let shown = self.client.call(Call::get(path_of(&at.id, ""))).await?;
-                // What somebody else has is not shown; the server says so when it is asked for.
+                // A conversation of another holder is hidden here; the request below returns the
+                // refusal.
                 let is_hidden = shown.status == NOT_FOUND;
                 if is_hidden { None } else { seen(&shown.success()?, "requested_by") }
             }
@@ -315,7 +316,7 @@ impl Asked<'_> {
     }
 }
 
-/// The epoch of what somebody looked at. Customers have none: they lack a field.
+/// The epoch that the caller saw. Customers have none: their view lacks the field.
 fn seen(shown: &Value, field: &str) -> Option<u64> {
     shown["epoch"].as_u64().filter(|_| shown.get(field).is_some())
 }
@@ -331,7 +332,7 @@ pub fn place(transfer: &Value) -> Option<String> {
     Some(format!("place {place}{likely}"))
 }
 
-/// How long it may take, if anything is known.
+/// The likely wait, if it is known.
 pub fn likely(view: &Value) -> Option<String> {
     let wait = &view["estimated_wait"];
     let end = |name: &str| wait[name].as_str().map(output::clean);
@@ -342,7 +343,7 @@ pub fn text(value: &Value, name: &str) -> String {
     value[name].as_str().unwrap_or_default().to_owned()
 }
 
-/// There is no transfer before somebody asked for a person.
+/// There is no transfer before a person is requested.
 fn statuses() -> PossibleValuesParser {
     let all = Status::ALL.into_iter().filter(|status| *status != Status::Idle);
     PossibleValuesParser::new(all.map(Status::as_str))

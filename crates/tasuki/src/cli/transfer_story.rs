@@ -1,4 +1,4 @@
-//! `tasuki transfer show` and `list`: how transfers stand, as people tell it. What customers and
+//! `tasuki transfer show` and `list`: the state of transfers, in sentences. What customers and
 //! agents wrote is shown behind a bar, so that no line of theirs looks like one of ours.
 
 use anyhow::Result;
@@ -21,7 +21,7 @@ pub async fn print(client: &Client, id: &str, json: bool) -> Result<()> {
     Ok(())
 }
 
-/// The server knows transfers by their conversations, so those are listed and looked through.
+/// The server finds transfers by their conversations, so those are listed and searched.
 pub async fn print_list(
     client: &Client,
     path: String,
@@ -76,7 +76,7 @@ pub async fn print_list(
     Ok(())
 }
 
-/// The transfer of a listed conversation, if somebody may be rung and the caller may see it.
+/// The transfer of a listed conversation, if a person may be rung and the caller may see it.
 pub async fn look(client: &Client, conversation: &Value) -> Result<Option<Value>> {
     let status = conversation["transfer_status"].as_str().unwrap_or_default();
     if !["ringing", "connected", "on_hold"].contains(&status) {
@@ -132,10 +132,11 @@ fn tell(transfer: &Value, now: Time) -> String {
     lines.join("\n")
 }
 
-/// What the person is told beforehand.
+/// What the person is told in advance.
 pub fn known(transfer: &Value) -> Vec<String> {
     let bundle = &transfer["bundle"];
-    // Whoever asked for a person first, the reason is of whoever passed it on since.
+    // The reason's author is the last party that passed it on, which need not be the first
+    // requester.
     let is_customers = transfer["reason_by"] == "customer";
     let reason = if is_customers { "the customer's reason" } else { "reason" };
     let told = [

@@ -1,4 +1,4 @@
-//! What a step of a transfer did, in a sentence to whoever took it; and who is rung.
+//! The effect of a step of a transfer, as a sentence to its caller; and the person who is rung.
 
 use protocol::time::Time;
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ pub fn did(action: &str, asked: &Value, transfer: &Value) -> String {
     }
 }
 
-/// Where somebody waits for a person, or who comes.
+/// Where the customer waits for a person, or which person comes.
 pub fn waits(transfer: &Value) -> String {
     let name = customer(transfer);
     let (verb, queue) =
@@ -62,7 +62,7 @@ pub fn waits(transfer: &Value) -> String {
     }
 }
 
-/// What the caller has of it now: a ring, a customer, or a colleague to advise.
+/// What the caller now has: a ring, a customer, or a colleague to advise.
 fn taken(transfer: &Value) -> String {
     let name = customer(transfer);
     match (transfer["status"].as_str(), transfer["leg"]["status"].as_str()) {
@@ -99,7 +99,7 @@ pub struct Rung {
     pub when: When,
 }
 
-/// What is known of how long it rings.
+/// What is known of the ring's duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
     Until(Time),
@@ -112,7 +112,7 @@ impl Rung {
         let time = |value: &Value| value.as_str().and_then(|at| at.parse().ok());
         let leg = &transfer["leg"];
         if leg["status"] == "ringing" {
-            // What a colleague takes along is written when they are asked.
+            // The bundle for a colleague is written when they are asked.
             let when = time(&leg["bundle"]["createdAt"]).map_or(When::Unknown, When::Since);
             return Some(Self { agent: clean(&text(leg, "agent")), when });
         }

@@ -1,6 +1,6 @@
-//! A person at the keyboard, or the script that stands in for one. Each line comes with what was
-//! shown when its first character was typed: an answer is for what its author had in view, and for
-//! nothing that appeared while they were typing.
+//! A person at the keyboard, or a script in their place. Each line comes with what was shown when
+//! its first character was typed: an answer is for what its author saw then, and for nothing that
+//! appeared while they were typing.
 
 pub mod keys;
 mod terminal;
@@ -16,10 +16,10 @@ use self::keys::{Did, Keys, LINE_BYTES_MAX, Line, Source};
 use self::terminal::Cbreak;
 use crate::output::{self, Echo};
 
-/// Lines that were typed, or piped in, and not acted on yet. Past this the pipe waits.
+/// Lines that were typed or piped in, and not handled yet. Beyond this the pipe waits.
 const LINES_MAX: usize = 64;
 
-/// What a person has in view, as far as lines can be about it.
+/// What is on the screen, as far as lines can refer to it.
 #[derive(Debug)]
 pub struct Screen<S>(Arc<Mutex<S>>);
 
@@ -52,7 +52,7 @@ pub struct Typist<S> {
     lines: mpsc::Receiver<Line<S>>,
     /// How often Ctrl-C was pressed.
     pub interrupts: watch::Receiver<u32>,
-    /// Dropped with the typist, which gives the terminal back.
+    /// Dropped with the typist, which restores the terminal.
     _terminal: Option<Arc<Cbreak>>,
 }
 
@@ -60,13 +60,13 @@ impl<S: Clone + Send + Sync + 'static> Typist<S> {
     pub fn start(shown: S) -> Self {
         let is_terminal = std::io::stdin().is_terminal();
         let interrupts = interrupts(is_terminal);
-        // After the signals: none may end the process before the terminal is given back.
+        // After the signals: no signal may end the process before the terminal is restored.
         let terminal = is_terminal.then(Cbreak::begin).flatten().map(Arc::new);
         let source = if terminal.is_some() { Source::Terminal } else { Source::Pipe };
         let screen = Screen::new(shown);
         let (sender, lines) = mpsc::channel(LINES_MAX);
         let seen = screen.clone();
-        // A thread of its own: it may wait for a key when the process ends.
+        // A thread of its own: it may still block on a key when the process ends.
         std::thread::spawn(move || read(source, &seen, &sender));
         if let Some(terminal) = &terminal {
             terminal.take_again_after_a_stop();
@@ -74,7 +74,7 @@ impl<S: Clone + Send + Sync + 'static> Typist<S> {
         Self { screen, lines, interrupts, _terminal: terminal }
     }
 
-    /// Until Ctrl-C was pressed so often.
+    /// Resolves when Ctrl-C was pressed so often.
     pub fn interrupted(&self, n_times: u32) -> impl Future<Output = ()> + use<S> {
         let mut interrupts = self.interrupts.clone();
         async move {
@@ -99,7 +99,7 @@ fn interrupts(is_terminal: bool) -> watch::Receiver<u32> {
     let others = [SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()];
     let others = others.into_iter().filter(|_| is_terminal);
     for kind in others.chain([SignalKind::interrupt()]) {
-        // Without a handler a signal ends the process, and nobody hears of it here.
+        // Without a handler the signal ends the process directly.
         let Ok(mut signals) = signal(kind) else { continue };
         let interrupt = interrupt.clone();
         tokio::spawn(async move {
@@ -125,7 +125,7 @@ fn read<S: Clone>(source: Source, screen: &Screen<S>, lines: &mpsc::Sender<Line<
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(_) => return,
         };
-        // Before anything else can be shown: these bytes were typed by now.
+        // Read before anything else can be shown: these bytes are already typed.
         let seen = screen.get();
         let n_bytes = bytes.len();
         let done: Vec<Did<S>> = match n_bytes {

@@ -1,5 +1,5 @@
-//! `tasuki handoff watch`: the live feed, one line per event. Comes back by itself after a break,
-//! from where it was.
+//! `tasuki handoff watch`: the live feed, one line per event. After a break it resumes at its
+//! cursor.
 
 use std::collections::HashMap;
 
@@ -14,12 +14,12 @@ use super::token::now;
 use crate::client::{Call, Client, Refused, percent_encode};
 use crate::output::{self, clean};
 
-/// A server that is restarted is back within seconds; one that is gone should be noticed.
+/// A server that restarts is back within seconds; a server that is gone should be noticed.
 const RECONNECTS_MAX: u32 = 30;
 
 const NOT_FOUND: u16 = 404;
 
-/// More handoffs than are at work at once; beyond it they are asked for again.
+/// More handoffs than are active at once; beyond it, titles are looked up again.
 const TITLES_MAX: usize = 1_000;
 
 #[derive(Debug, Args)]
@@ -46,7 +46,7 @@ impl WatchArgs {
         Some(if has_kind { given.to_owned() } else { format!("handoff/{given}") })
     }
 
-    /// Nothing would ever be told of an agent or a handoff that is not there.
+    /// Rejects an agent or a handoff that does not exist: nothing would ever be told of it.
     async fn check(&self, client: &Client) -> Result<()> {
         if let Some(agent) = &self.agent {
             let call = Call::get(format!("/v1/agents/{}", percent_encode(agent)));
@@ -144,7 +144,7 @@ fn read(block: &str, cursor: &mut Option<String>) -> Option<Value> {
     Some(serde_json::from_str(data).unwrap_or(Value::Null))
 }
 
-/// When, what, of which handoff, and by whom.
+/// The time, the event, the handoff and the actor.
 fn told(entry: &Value, title: Option<&str>, now: Time) -> String {
     let text = |name: &str| clean(entry[name].as_str().unwrap_or("–"));
     let at = entry["at"].as_str().and_then(|at| at.parse::<Time>().ok());
@@ -154,7 +154,7 @@ fn told(entry: &Value, title: Option<&str>, now: Time) -> String {
     format!("{when:>10}  {event}  {title}{stream}  {actor}")
 }
 
-/// What handoffs are called. Each is asked for once.
+/// The titles of handoffs. Each is looked up once.
 #[derive(Debug, Default)]
 struct Titles {
     known: HashMap<String, Option<String>>,
@@ -179,7 +179,7 @@ impl Titles {
     }
 }
 
-/// Nothing where there is no answer: the event is shown all the same.
+/// `None` without an answer: the event is still shown.
 async fn asked(client: &Client, id: &str) -> Option<String> {
     let call = Call::get(format!("/v1/handoffs/{}", percent_encode(id)));
     let shown = client.call(call).await.ok()?.success().ok()?;

@@ -5,8 +5,8 @@ use toml::{Table, Value};
 
 const ENVIRONMENT_PREFIX: &str = "TASUKI_";
 
-/// Puts what a file says over what holds so far; a key that is not there, or is of another kind, is
-/// an error.
+/// Puts the values of a file over the current ones; a key that is unknown or of another type is an
+/// error.
 pub fn overlay(base: &mut Table, given: Table, path: &str) -> Result<()> {
     for (key, value) in given {
         let name = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };

@@ -1,17 +1,17 @@
-//! What Bob says: a function of the conversation as it stands.
+//! What Bob says: a function of the conversation.
 
 use protocol::signal::score::{SignalKind, hear};
 use serde_json::Value;
 
 use super::AGENT_ID;
 
-/// From here on somebody asks for a person, rather than about one.
+/// From this score on, the customer asks for a person, rather than about one.
 const HUMAN_REQUEST_MIN: f64 = 0.5;
 
-/// What the person is told of each thing that the customer said.
+/// The length to which each of the customer's messages is quoted to the person.
 const QUOTED_CHARS_MAX: usize = 200;
 
-/// The last words of the customer that the person is told.
+/// How many of the customer's last messages are quoted to the person.
 const QUOTED_MESSAGES_MAX: usize = 5;
 
 pub const NOBODY: &str = "I cannot reach a person just now. I am still here.";
@@ -27,7 +27,7 @@ const BACK: &str = "I am back. Is there anything else?";
 const CAME_BACK_ALONE: &str = "No person has come. I am still here; ask for one again \
     whenever you like.";
 
-/// The words that an answer is about. The first that fits is given.
+/// Keywords and their answers. The first match wins.
 const ANSWERS: [(&[&str], &str); 4] = [
     (&["bill", "charge", "charged", "invoice", "refund", "money"], BILL),
     (&["hours", "open", "when"], HOURS),
@@ -41,7 +41,7 @@ pub enum Next {
     HandOver { reason: String, summary: String, in_reply_to: u64 },
 }
 
-/// What there is to do in a conversation that Bob holds, if anything.
+/// Bob's next action in a conversation that he holds, if any.
 pub fn next(conversation: &Value, messages: &[Value]) -> Option<Next> {
     let epoch = &conversation["epoch"];
     let kind = |message: &Value| message["from"]["kind"].as_str().unwrap_or_default().to_owned();
@@ -76,7 +76,7 @@ pub fn next(conversation: &Value, messages: &[Value]) -> Option<Next> {
     Some(Next::Say { text: answer(&text).to_owned(), in_reply_to: Some(number) })
 }
 
-/// How the transfer ended with which Bob got the conversation back, if it was one.
+/// How the transfer ended that gave Bob the conversation back, if there was one.
 fn came_back<'a>(messages: &'a [Value], epoch: &Value) -> Option<&'a str> {
     let first = messages.iter().find(|message| message["epoch"] == *epoch)?;
     let part = &first["parts"][0];
@@ -90,7 +90,7 @@ fn text_of(message: &Value) -> String {
     texts.join(" ").chars().take(QUOTED_CHARS_MAX).collect()
 }
 
-/// In the words that a graph listens for, too, or in the one word that Bob himself proposes.
+/// Matches the phrases that a graph detects too, and the word that Bob himself suggests.
 fn is_for_a_person(text: &str) -> bool {
     let is_heard = hear(text, None).score(SignalKind::HumanRequest) >= HUMAN_REQUEST_MIN;
     is_heard || has_one_of(text, &["person", "human"])
@@ -148,7 +148,7 @@ mod tests {
                 vec![ask(), said(2, 1, "agent", BILL), said(3, 1, "customer", "I want a person")],
                 person(3, "My bill is wrong / I want a person"),
             ),
-            // What was said to the person is not answered again.
+            // Messages to the person are not answered again.
             (4, vec![said(3, 3, "customer", "thanks"), over("completed")], say(BACK, None)),
             (4, vec![ask(), over("failed")], say(CAME_BACK_ALONE, None)),
             (4, vec![ask(), over("completed"), said(5, 4, "agent", BACK)], None),

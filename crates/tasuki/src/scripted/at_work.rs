@@ -1,5 +1,5 @@
-//! The scripted agent at work, within the server: what users say becomes sessions, which are
-//! announced on the same road as those of any other agent, and its questions are decided by people.
+//! The scripted agent at work, within the server: users' words become sessions, which are announced
+//! in the same way as those of any other agent, and people decide its questions.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,24 +27,24 @@ use tokio::task::JoinSet;
 use super::closing::{Cut, closing};
 use super::{AGENT_ID, AGENT_NAME, Next, Play, Reply, Stage, Wait};
 
-/// As whom those count who talk to the agent without a token: a person of the directory.
+/// The person of the directory that stands for every caller without a token.
 pub const LISTENER_ID: &str = "scripted-listener";
 const LISTENER_NAME: &str = "Listener without a token (demo)";
 
-/// Sessions that are played at once. Most of them wait for an answer.
+/// Sessions that are played at once. Most of them are waiting for an answer.
 const PLAYS_MAX: usize = 256;
 
-/// What users said and nobody plays yet.
+/// User inputs that are queued and not yet played.
 pub const WORDS_MAX: usize = 64;
 
-/// The newest sessions, among which those are looked for that a crash has left open.
+/// The newest sessions, which are searched for those that a crash left open.
 const LEFT_OPEN_MAX: usize = 1_024;
 const PAGE_ROWS: usize = 128;
 
-/// How it plays.
+/// The settings of the play.
 #[derive(Debug, Clone, Copy)]
 pub struct Manner {
-    /// Of the pauses in the script.
+    /// Percentage of the pauses in the script.
     pub pace_percent: u32,
     pub timeout_seconds: Option<u32>,
 }
@@ -56,7 +56,7 @@ pub struct AtWork {
     pub manner: Manner,
     pub words: mpsc::Receiver<Words>,
     pub stopping: watch::Receiver<bool>,
-    /// Turns true once it is in the directory and has tidied up.
+    /// Turns true once the agent is in the directory and has ended old sessions.
     pub ready: watch::Sender<bool>,
 }
 
@@ -72,7 +72,7 @@ pub fn agent_id() -> AgentId {
     AGENT_ID.parse().expect("`scripted` is a name")
 }
 
-/// Whoever comes without a token.
+/// The caller without a token.
 pub fn listener() -> Caller {
     as_agent(LISTENER_ID)
 }
@@ -118,7 +118,7 @@ async fn stopped(stopping: &mut watch::Receiver<bool>) {
 }
 
 impl Player {
-    /// Its place in the directory, and an end for the sessions that the last run left open.
+    /// Registers in the directory, and ends the sessions that the last run left open.
     async fn settle_in(&self) -> Result<()> {
         self.register(AGENT_ID, AGENT_NAME, Kind::Worker).await?;
         self.register(LISTENER_ID, LISTENER_NAME, Kind::Human).await?;
@@ -190,7 +190,7 @@ impl Player {
         }
     }
 
-    /// Goes on once a question is settled.
+    /// Continues once a question is settled.
     async fn decided(&self, session: &SessionId, wait: &Wait, play: &mut Play) -> Result<()> {
         let stream = session_stream(&self.caller, session);
         let settled = loop {
@@ -227,7 +227,7 @@ impl Player {
         Ok(())
     }
 
-    /// Ends a session, as far as it has begun.
+    /// Ends a session, if it has begun.
     async fn end(&self, id: &SessionId) -> Result<()> {
         let stream = session_stream(&self.caller, id);
         let Some(session) = self.engine.session(&stream).await? else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! Which scene is meant, and in which language. A few words in each language, looked for at the
-//! beginnings of words and without regard to accents; the first scene with one of them is played.
+//! Which scene is meant, and in which language. A few keywords in each language are searched at the
+//! beginnings of words, ignoring accents; the first scene with a match is played.
 
 use super::words::DEFAULT_LANGUAGE;
 
@@ -17,13 +17,13 @@ pub enum Scene {
     Fetch,
     /// It asks something.
     Ask,
-    /// It asks for a yes to what can be undone.
+    /// It asks for a yes to a reversible action.
     Confirm,
     /// It greets, and says what it can do.
     Other,
 }
 
-/// How much of what the user said is looked at. Whoever wants something says so at once.
+/// How much of the user's text is examined. A request comes early in it.
 const LOOKED_AT_CHARS_MAX: usize = 2_000;
 
 /// A language, and words of it.

@@ -1,4 +1,4 @@
-//! The end of a session that nobody plays on: what is open is closed, and its end is said.
+//! The end of a session that is no longer played: what is open is closed, and the end is announced.
 
 use aaep::machine::LooseEnds;
 use aaep::stamp::stamp;

@@ -1,5 +1,5 @@
-//! The scenes. Each is a list of steps; a question has a list for every answer. What cannot be
-//! undone is asked for first.
+//! The scenes. Each is a list of steps; a question has a list for every answer. An irreversible
+//! action needs a confirmation first.
 
 use aaep::event::{Risk, ToolStatus};
 use serde_json::json;
@@ -8,7 +8,7 @@ use super::choose::Scene;
 use super::step::{Asked, Call, Choice, Sentence, Step, Which};
 use super::words::{self, Said, Words};
 
-/// What cannot be undone is worth a while to think about, and to find the keyboard.
+/// An irreversible action deserves time to think, and to find the keyboard.
 const CONFIRMATION_SECONDS: u32 = 180;
 
 /// A choice of three is made faster.
@@ -141,7 +141,7 @@ pub fn steps(scene: Scene, language: &'static str) -> Vec<Step> {
     }
 }
 
-/// A scene in the language of whoever asked for it.
+/// A scene in the user's language.
 struct Script {
     language: &'static str,
 }
@@ -168,7 +168,7 @@ impl Script {
         steps
     }
 
-    /// One thing that is asked for, and then done.
+    /// One action that is confirmed, and then done.
     fn confirmed(
         &self,
         scene: Words,
@@ -302,7 +302,7 @@ impl Script {
         steps.push(state("thinking", "handing_off", words::HANDING_OFF));
         steps.push(Step::HandOff {
             summary: words::TO_A_PERSON.into(),
-            // What the user said is in the conversation, if there is one, and nowhere else.
+            // The user's words are in the conversation, if there is one, and nowhere else.
             context: json!({
                 "user_request_summary": "The user wants to speak with a person.",
                 "tools_invoked": [],
@@ -314,7 +314,7 @@ impl Script {
         steps
     }
 
-    /// A greeting is short: whoever only says hello wants to hear no more.
+    /// A greeting is short: a user who only says hello wants to hear no more.
     fn other(&self) -> Vec<Step> {
         let mut steps = begin(words::SCENE_OTHER, &[]);
         steps.truncate(1);

@@ -1,4 +1,4 @@
-//! What the agent does, one event each, and how that becomes the payload of the event.
+//! The steps of the agent, one event each, and how a step becomes the payload of the event.
 
 use aaep::event::{Risk, ToolStatus, Urgency};
 use protocol::canonical;
@@ -37,7 +37,7 @@ pub enum Step {
         text: String,
         position: usize,
         complete: bool,
-        /// All sentences up to this one, for those who hear it in another language, joined or not.
+        /// All sentences up to this one, for listeners in another language, joined or not.
         so_far: Vec<Sentence>,
     },
     Ask(Box<Asked>),
@@ -66,7 +66,7 @@ pub struct Sentence {
     pub said: Said,
 }
 
-/// A question, and how it goes on after each answer.
+/// A question, and the steps after each answer.
 #[derive(Debug, Clone)]
 pub enum Asked {
     Confirmation {
@@ -97,12 +97,12 @@ pub struct Choice {
     pub steps: Vec<Step>,
 }
 
-/// A call of a tool. Nothing is called.
+/// A tool call. Nothing is actually called.
 #[derive(Debug, Clone, Copy)]
 pub struct Call {
     pub which: Which,
     pub tool: &'static str,
-    /// What is said while it is called, and once it has returned.
+    /// The texts while it is called, and once it has returned.
     pub doing: Words,
     pub done: Words,
     /// JSON text of an object.
@@ -195,7 +195,7 @@ impl Step {
         }
     }
 
-    /// At which pace people can follow.
+    /// The pause that lets people follow.
     pub fn pause_ms(&self) -> u64 {
         match self {
             Step::Started { .. } => 0,
@@ -218,8 +218,8 @@ impl Step {
         })
     }
 
-    /// What binds a confirmation to the very call, and what has no place for other languages in the
-    /// event itself.
+    /// The fields that bind a confirmation to its exact call, and the texts in other languages that
+    /// the event itself has no place for.
     pub fn link(&self, names: &Names, language: &str) -> Map<String, Value> {
         let mut link = Map::new();
         let call = match self {
@@ -303,7 +303,7 @@ impl Step {
         }
     }
 
-    /// All that its type has besides the envelope, but for the reply token.
+    /// All fields of its type besides the envelope, except the reply token.
     pub fn put_into(&self, event: &mut Map<String, Value>, names: &Names, language: &str) {
         let payload = match self {
             Step::Started { tools, .. } => json!({ "tools_available": tools }),
@@ -399,7 +399,7 @@ fn question(asked: &Asked, language: &str) -> Value {
 }
 
 impl Asked {
-    /// What is said of it in one language, by the names of the fields; labels by their values.
+    /// Its texts in one language, by the names of the fields; labels by their values.
     fn texts(&self, language: &str) -> Value {
         match self {
             Asked::Confirmation { action, consequence, .. } => json!({

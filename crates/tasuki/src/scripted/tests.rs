@@ -1,4 +1,4 @@
-//! What is played, event by event, whatever is answered; and that nothing the user said comes back.
+//! The scenes, event by event, for every answer; and that the user's words are never repeated.
 
 use std::fmt::Write;
 
@@ -186,8 +186,8 @@ fn check_document(name: &str, number: usize, event: &Value) {
     assert!(event.to_string().len() < 12 * 1024, "{at}");
 }
 
-/// What a session must be, as a whole; the machine of the protocol follows it, with the answers
-/// that it was given.
+/// The rules for a session as a whole, followed by the protocol's state machine with the given
+/// answers.
 fn check_session(name: &str, events: &[Value]) {
     let (session, _) = follow(name, events, events.len());
     assert_eq!(session.phase(), Phase::Over, "{name}");
@@ -232,7 +232,7 @@ fn add(session: &mut Session, uses: &mut Vec<Used>, event: &Value, what: &str) {
     assert!(followed.is_ok(), "{what}: {:?}", followed.err());
 }
 
-/// Gives the answer with which the session goes on at this event, or lets the time be over.
+/// Gives the answer after which the session continues with this event, or lets it time out.
 fn settle(session: &mut Session, events: &[Value], number: usize) {
     let (asked, next) = (&events[number - 1], &events[number]);
     let token = asked["reply_token"].as_str().unwrap();
@@ -249,7 +249,7 @@ fn settle(session: &mut Session, events: &[Value], number: usize) {
         }
         None => session.resolve(token, Decision::Reject, at, Lasts::WithoutEnd),
     };
-    settled.expect("somebody answers, or nobody does in time");
+    settled.expect("the question is answered or times out");
 }
 
 #[test]
@@ -434,7 +434,7 @@ fn a_greeting_is_short_and_what_cannot_be_undone_is_asked() {
     });
 }
 
-/// Whoever listens in a language is asked in it, whichever the session is in.
+/// A listener is asked in its own language, whatever the language of the session.
 #[test]
 fn questions_are_in_every_language() {
     every_way(&mut |name, events| {

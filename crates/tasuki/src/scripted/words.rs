@@ -1,5 +1,5 @@
-//! What the scripted agent says, in the languages of our own announcements: one plain file for each
-//! in `texts/`. What it announces has a short form in each of them.
+//! The texts of the scripted agent, in the languages of our own announcements: one plain file for
+//! each in `texts/`. Every announced text has a short form in each of them.
 
 use std::sync::LazyLock;
 
@@ -22,7 +22,7 @@ static CATALOGUES: LazyLock<Vec<Catalogue>> = LazyLock::new(|| {
     FILES.iter().map(read).collect()
 });
 
-/// What it speaks if it does not know better.
+/// The fallback language.
 pub const DEFAULT_LANGUAGE: &str = "en";
 
 /// A text, by its name in the files.
@@ -139,12 +139,12 @@ pub struct Said {
     with: Option<(&'static str, Words)>,
 }
 
-/// How much of a text an event carries.
+/// Which forms of a text an event carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     /// All lengths, in all languages.
     Whole,
-    /// For events that are never shortened, and have many members of their own.
+    /// For events that are never shortened, and have many fields of their own.
     Critical,
 }
 

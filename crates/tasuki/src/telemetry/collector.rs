@@ -1,6 +1,6 @@
-//! The road to the collector. OpenTelemetry's batch processor gathers spans on a thread of its own
-//! and sends each batch from there; no request waits for it. Its queue is bounded, and so is every
-//! wait here: what the collector does not take in time is dropped.
+//! The connection to the collector. OpenTelemetry's batch processor gathers spans on a thread of
+//! its own and sends each batch from there; no request waits for it. Its queue and every wait here
+//! are bounded: spans that the collector does not take in time are dropped.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +25,8 @@ use crate::remote::Remote;
 /// batch of 512 spans in milliseconds.
 const SEND_MS_MAX: u64 = 5_000;
 
-/// A batch may be tried again until this is over; meanwhile the queue fills, and then spans go.
+/// A batch may be retried until this is over; meanwhile the queue fills, and then spans are
+/// dropped.
 const EXPORT_MS_MAX: u64 = 10_000;
 
 /// A collector answers with a few bytes.
@@ -53,7 +54,7 @@ pub fn start(url: &Uri, ca_cert: &Path) -> Result<SdkTracerProvider> {
         .build())
 }
 
-/// Translates on the way out.
+/// Translates spans on the way out.
 #[derive(Debug)]
 struct Exporter(opentelemetry_otlp::SpanExporter);
 
@@ -83,14 +84,14 @@ impl HttpClient for Collector {
 }
 
 impl Collector {
-    /// Blocks, for the thread is there for this. It has no runtime, and the one that answers
-    /// requests shall not carry this load or wait for its end, so each batch brings its own.
+    /// Blocks: the thread exists for this. The thread has no runtime, and the runtime for requests
+    /// must neither carry this load nor wait for its end, so each batch creates its own.
     fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let bound = Duration::from_millis(SEND_MS_MAX);
         let sent =
             runtime.block_on(async { tokio::time::timeout(bound, self.exchange(request)).await });
-        // Looking up a name cannot be cut short, only left behind.
+        // A name lookup cannot be cancelled, only abandoned.
         runtime.shutdown_background();
         sent.with_context(|| format!("no answer in {SEND_MS_MAX} ms"))?
     }
@@ -106,7 +107,7 @@ impl Collector {
         Ok(Response::from_parts(head, body.to_bytes()))
     }
 
-    /// Says once that spans are lost, and once that they no longer are.
+    /// Logs once that spans are lost, and once that they no longer are.
     fn note(&self, answered: &Result<Response<Bytes>>) {
         let trouble = match answered {
             Ok(response) if response.status().is_success() => None,

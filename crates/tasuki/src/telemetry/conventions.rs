@@ -1,6 +1,6 @@
-//! Our spans in the words that tools for traces look for: OpenTelemetry's semantic conventions for
-//! HTTP servers, and `tasuki.` before what is only ours. Done when spans leave, so that requests do
-//! not pay for it and logs keep the short words.
+//! Our spans under the names that tracing tools expect: OpenTelemetry's semantic conventions for
+//! HTTP servers, and a `tasuki.` prefix for our own fields. Applied on export, so that requests do
+//! not pay for it and logs keep the short names.
 
 use opentelemetry::trace::{SpanKind, Status};
 use opentelemetry::{Key, KeyValue, Value};
@@ -26,8 +26,8 @@ fn value<'a>(span: &'a SpanData, key: &str) -> Option<&'a Value> {
     span.attributes.iter().find(is_named).map(|attribute| &attribute.value)
 }
 
-/// Only what is listed leaves; a field that is added to a span needs a row here, and a thought
-/// about who reads it.
+/// Only listed fields are exported. A new field of a span needs a row here, and a check of which
+/// readers may see it.
 fn rename(attribute: KeyValue) -> Option<KeyValue> {
     let name = match attribute.key.as_str() {
         "method" => "http.request.method",

@@ -1,4 +1,4 @@
-//! What agents announce, over HTTP: a session from its start to its end, with a person who decides,
+//! Agents' announcements over HTTP: a session from its start to its end, with a person who decides,
 //! and everything that is refused on the way.
 
 mod bank;
@@ -38,7 +38,7 @@ const SESSION: &str = "sess_2c91a7b4d23f1e88";
 const TOKEN: &str = "rpl_4f8a2e7d9c1b6a3f";
 const EVENTS: &str = "/aaep/v1/events";
 
-/// A server without its network, as whoever owns its folder sees it.
+/// A server without its network, as the owner of its folder sees it.
 struct Bank {
     node: Node,
     _stop: watch::Sender<bool>,

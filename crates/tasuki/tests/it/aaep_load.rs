@@ -1,5 +1,5 @@
-//! Listeners under load, over real connections: one who hears little hears everything that matters
-//! at once, one who stalls costs only itself, many cost little, and many streams slow nobody.
+//! Listeners under load, over real connections: a rate-limited one hears critical events at once, a
+//! stalled one delays no other, many cost little, and many streams slow down no caller.
 
 mod burst;
 mod stage;
@@ -14,13 +14,13 @@ use crate::server::{is_full_run, raise_open_files};
 use burst::Burst;
 use stage::{Heard, Listener, Stage, everything};
 
-/// What must hold. The short run has the same shape.
+/// The required load. The short run has the same shape.
 const N_BURST_EVENTS: usize = 10_000;
 const N_BURST_CRITICAL: usize = 50;
 const N_SESSIONS: usize = 5;
 
-/// The last critical event reaches the slow listener within this much of the time that it takes to
-/// reach one without a limit; at one event a second they would take most of a minute.
+/// The last critical event reaches the slow listener within this multiple of the time that it takes
+/// to reach one without a limit; at one event a second it would take most of a minute.
 const CRITICAL_LAG_MAX: f64 = 2.0;
 const CRITICAL_LAG_SECONDS: f64 = 1.0;
 
@@ -60,7 +60,7 @@ async fn one_event_a_second_loses_nothing_and_delays_nothing_critical() {
     assert!(n_slowly as f64 <= of_slow + 2.0, "{n_slowly} others in {of_slow} seconds");
 
     // The rest would take as many seconds as there are pieces. With a higher rate the same pieces
-    // come sooner: what was let in under the old terms stays merged as it is.
+    // come sooner: pieces that were accepted under the old terms stay merged.
     slow.renegotiate(json!({ "max_events_per_second": 10_000 })).await;
     let is_over = |heard: &[Heard]| heard.iter().filter(|one| one.is_end()).count() == N_SESSIONS;
     slow.until(&clock, is_over).await;
@@ -75,8 +75,8 @@ async fn one_event_a_second_loses_nothing_and_delays_nothing_critical() {
     assert_nothing_lost(&bursts, &free.heard);
 }
 
-/// Every event was told, alone or in one that says so; each session in order, critical ones apart;
-/// and the text of each output is complete to the character.
+/// Every event was told, alone or in a merged one that says so. Each session is in order, apart
+/// from critical events. The text of each output is complete to the character.
 fn assert_nothing_lost(bursts: &[Burst], heard: &[Heard]) {
     let mut told: HashMap<String, Told> = HashMap::new();
     for one in heard {
@@ -121,13 +121,13 @@ impl Told {
     }
 }
 
-/// What must hold.
+/// The required load.
 const N_STALLED_EVENTS: usize = 20_000;
 
-/// Those who do not read, at once. If the server kept what they missed, that would show.
+/// Listeners that do not read, all at once. Missed events kept by the server would show in memory.
 const N_STALLED: usize = 16;
 
-/// The ledger's newest entries are kept for all, and a little for each listener.
+/// The server keeps the ledger's newest entries for all, and a little for each listener.
 const STALLED_KIB_MAX: u64 = 96 * 1_024;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -163,8 +163,8 @@ async fn who_stalls_wakes_to_everything_and_costs_nobody_anything() {
     assert_nothing_lost(&bursts, &stalled[0].heard);
 }
 
-/// What must hold; `bench aaep` shows how many deliveries a second of a released build's
-/// processor time does.
+/// The required load; `bench aaep` shows how many deliveries a second of processor time
+/// makes in a release build.
 const N_LISTENERS: usize = 2_000;
 const IDLE_KIB_MAX: u64 = 64;
 
@@ -181,7 +181,7 @@ async fn many_listen_at_little_cost_and_all_hear_everything() {
         .map(|number| stage.person(&format!("person-{number}")))
         .collect();
     let mut listeners = Vec::new();
-    // The first ones bring what is shared into memory.
+    // The first listeners load what is shared into memory.
     for _ in 0..50 {
         listeners.push(Listener::open(&people[0], everything()).await);
     }

@@ -1,5 +1,5 @@
-//! What the server says about itself, and who vouches for it: anybody can check it with the keys
-//! that are published, before and after they change.
+//! The server's manifest and its signatures: anyone can check it with the published keys, before
+//! and after they change.
 
 use std::process::Command;
 
@@ -28,7 +28,7 @@ async fn text(server: &Server, path: &str) -> String {
     String::from_utf8(get(server, path).await.bytes.to_vec()).expect("text")
 }
 
-/// As somebody would who has nothing of ours: a key from the set, and Ed25519.
+/// As a client without our code would: a key from the set, and Ed25519.
 fn check_by_hand(jws: &str, keys: &Value) -> Value {
     let parts: Vec<&str> = jws.split('.').collect();
     let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).expect("base64url");
@@ -90,7 +90,7 @@ async fn anybody_can_check_the_manifest_before_and_after_its_key_changes() {
     let old_keys = get(&server, KEYS).await.json();
     assert_eq!(check_by_hand(&old, &old_keys), manifest);
 
-    // A copy that is still good is not sent again.
+    // A cached copy that is still valid is not sent again.
     let tag = plain.header("etag").as_bytes().to_vec();
     let again = Request::new(&format!("GET {MANIFEST}")).header("if-none-match", &tag);
     assert_eq!(again.send(server.address()).await.status, 304);
@@ -102,13 +102,13 @@ async fn anybody_can_check_the_manifest_before_and_after_its_key_changes() {
     assert_eq!(rotated["items"][0]["kid"], listed["items"][1]["kid"]);
     assert_eq!(rotated["items"][2]["kid"], listed["items"][0]["kid"]);
 
-    // The running server has moved on, and so has one that starts again.
+    // The running server uses the new key, and so does one that restarts.
     check_after(&server, &manifest, &old, &old_keys).await;
     assert_eq!(server.stop(), Some(0));
     let server = start();
     check_after(&server, &manifest, &old, &old_keys).await;
 
-    // Keys that somebody else may have vouch for nothing any more.
+    // Compromised keys no longer verify anything.
     let replaced = keys_command(&server, &["rotate", "--compromised"]);
     assert_eq!(roles(&replaced), ["signing", "next"]);
     let keys: Jwks = serde_json::from_value(get(&server, KEYS).await.json()).unwrap();
@@ -117,7 +117,7 @@ async fn anybody_can_check_the_manifest_before_and_after_its_key_changes() {
     assert_eq!(error.code(), "signature_key_unknown");
 }
 
-/// Old and new signatures hold with old and new keys.
+/// Old and new signatures verify with old and new keys.
 async fn check_after(server: &Server, manifest: &Value, old: &str, old_keys: &Value) {
     let new = text(server, SIGNED).await;
     let new_keys = get(server, KEYS).await.json();
@@ -148,7 +148,7 @@ async fn only_whoever_runs_the_server_changes_its_keys() {
     let kid = before["items"][0]["kid"].clone();
     let after = ok(&root, rotate(json!({ "kid": kid }))).await;
     assert_ne!(after, before);
-    // A request that is repeated does not go on twice.
+    // A repeated request does not rotate twice.
     assert_eq!(ok(&root, rotate(json!({ "kid": kid }))).await, after);
     let public = text(&server, KEYS).await;
     let secret = std::fs::read_to_string(server.data.join("aaep.keys")).unwrap();

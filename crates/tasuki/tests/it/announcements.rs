@@ -1,4 +1,4 @@
-//! What customers, people and bots are told of a transfer while it happens, over every road.
+//! What customers, people and bots are told of a transfer while it happens, over every transport.
 
 use serde_json::{Value, json};
 use tasuki::client::Call;
@@ -22,7 +22,7 @@ async fn customer_token(desk: &Desk) -> String {
     minted["token"].as_str().expect("a token").to_owned()
 }
 
-/// Everything that is told up to an entry of that name.
+/// All frames up to an entry of that name.
 async fn told_until(socket: &mut Socket, event: &str) -> Vec<Value> {
     let mut told = Vec::new();
     while told.last().is_none_or(|frame: &Value| frame["event"]["event"] != event) {
@@ -31,7 +31,7 @@ async fn told_until(socket: &mut Socket, event: &str) -> Vec<Value> {
     told
 }
 
-/// What colleagues tell each other reaches no customer, on any road.
+/// Messages between colleagues reach no customer, on any transport.
 #[tokio::test]
 async fn notes_and_whispers_are_for_colleagues() {
     let desk = Desk::open(json!({})).await;
@@ -137,8 +137,8 @@ const FOR_MEMBERS: [&str; 28] = [
     "complete!",
 ];
 
-/// Everybody in the conversation sees each change of status; who did what is for those who see the
-/// entries. Live, resumed and as an event stream, it is the same.
+/// Every participant of the conversation sees each change of status; the actors are for those who
+/// see the entries. Live, resumed and as an event stream, it is the same.
 #[tokio::test]
 async fn everybody_sees_how_a_transfer_stands() {
     let desk = Desk::open(json!({ "mode": "pick" })).await;
@@ -184,7 +184,7 @@ async fn everybody_sees_how_a_transfer_stands() {
                 assert_eq!(in_words(&told), FOR_EVERYBODY);
                 assert!(!text.contains("hush") && !text.contains("cockpit"), "{text}");
             }
-            // The bot sees how it stands, and what was done while it held the conversation.
+            // The bot sees the status, and the actions from while it held the conversation.
             false => {
                 let of_bob = |word: &&str| !word.contains('→') && !word.ends_with('!');
                 let told = in_words(&told);
@@ -211,7 +211,7 @@ async fn everybody_sees_how_a_transfer_stands() {
     assert_eq!(in_words(&told), FOR_MEMBERS);
 }
 
-/// Whoever comes back after any cursor is told the rest, once.
+/// A client that resumes at any cursor is told the rest, once.
 async fn check_resumed(desk: &Desk, customer: &str, live: &[Value]) {
     for at in (0..live.len()).filter(|at| live[*at]["cursor"].is_string()).step_by(3) {
         let mut back = Socket::open(&desk.server, customer).await;
@@ -239,7 +239,7 @@ async fn another_person_takes_over() {
     let told = told_until(&mut following(&desk, &root).await, "conversation.closed").await;
     let told = in_words(&told);
     let after_hold = told.iter().position(|words| words == "hold!").expect("it was on hold");
-    // Closed by the customer: nobody did that at a desk, and nobody has it back.
+    // Closed by the customer: no person did it, and no agent gets it back.
     let expected = [
         "transfer!",
         "connected",
@@ -271,7 +271,7 @@ fn part(line: &Value) -> String {
     format!("{} {} {} #{number}", text("status"), text("transferType"), text("bundleId"))
 }
 
-/// If a graph asked for the person, those inside see by which rule.
+/// If a graph asked for the person, members see by which rule.
 #[tokio::test]
 async fn a_graph_that_asked_is_named_to_those_inside() {
     let desk = Desk::open(json!({ "mode": "pick" })).await;
@@ -307,7 +307,7 @@ async fn a_graph_that_asked_is_named_to_those_inside() {
     }
 }
 
-/// Whoever is in a queue sees what changes in it without asking again; nobody else is told.
+/// The people of a queue see its changes live; no other agent is told.
 #[tokio::test]
 async fn people_see_their_queues_live() {
     let desk = Desk::open(json!({ "mode": "pick", "wanted": { "team": "billing" } })).await;
@@ -379,7 +379,7 @@ async fn people_see_their_queues_live() {
     assert!(!told.iter().any(is_news), "{told:?}");
 }
 
-/// Whoever was asked in hears what is said while they advise, and nothing after it.
+/// A person who was asked in hears the conversation while they advise, and nothing after it.
 #[tokio::test]
 async fn a_consultation_listens_live() {
     let desk = Desk::open(json!({ "mode": "pick" })).await;
@@ -406,7 +406,7 @@ async fn a_consultation_listens_live() {
     assert!(!json!(told).to_string().contains("a secret"), "{told:?}");
 }
 
-/// Why somebody gave a transfer up, or ended it, is between colleagues.
+/// The reason for giving up or ending a transfer is between colleagues.
 #[tokio::test]
 async fn why_a_transfer_is_over_is_not_for_the_customer() {
     let desk = Desk::open(json!({ "mode": "pick" })).await;

@@ -1,5 +1,5 @@
-//! Whether `audit` finds what was done to a ledger: in the database, in an export, in the audit
-//! log. Each test damages a copy of one small ledger and reads the report.
+//! Whether `audit` finds tampering with a ledger: in the database, in an export, in the audit log.
+//! Each test damages a copy of one small ledger and reads the report.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails like the test")]
 

@@ -1,4 +1,4 @@
-//! Promise 3: identity comes from the credential, and nobody reads or writes another teamspace.
+//! Promise 3: identity comes from the credential, and no caller reads or writes another teamspace.
 //!
 //! The matrix is made from `/openapi.json`: every operation, by every kind of caller, in its own
 //! teamspace and from another. An operation without a rule here fails the test.
@@ -20,7 +20,7 @@ use crate::sse::whole_ledger;
 use crate::wire::Answer;
 use tasuki::client::Call;
 
-/// Nobody has this id, and nobody this name.
+/// An id and a name that do not exist.
 const UNKNOWN_ID: &str = "01938c2e-0000-7000-8000-000000000001";
 const UNKNOWN_NAME: &str = "nobody";
 const UNKNOWN_SESSION: &str = "sess_nobody";
@@ -57,11 +57,11 @@ async fn every_operation_answers_every_caller_as_its_rule_says() {
     }
     assert!(wrong.is_empty(), "{} of {n_cells} cells:\n{}", wrong.len(), wrong.join("\n"));
     let never: Vec<_> = operations.iter().filter(|row| !succeeded.contains(&row.id)).collect();
-    assert!(never.is_empty(), "nobody could do {never:?}");
+    assert!(never.is_empty(), "no caller could do {never:?}");
     println!("{} operations, {n_cells} cells", operations.len());
 }
 
-/// Where an answer has not the form that the reference says.
+/// Where an answer differs from the form in the reference.
 fn not_as_described(document: &Value, operation: &Operation, answer: &Answer) -> Option<String> {
     let responses = &document["paths"][&operation.path][&operation.method]["responses"];
     let status = answer.status.to_string();
@@ -98,7 +98,7 @@ fn differs(answer: &Answer, verdict: Verdict, case: &Case) -> Option<String> {
     (!is_same).then(|| format!("{} {actual}, expected {status} {code}", answer.status))
 }
 
-/// The defect that the matrix is for: somebody is answered as somebody else should be.
+/// The defect that the matrix detects: a caller gets the answer meant for another.
 #[test]
 fn a_wrong_answer_is_noticed_in_every_cell() {
     let document = gateways::http::openapi();
@@ -130,7 +130,7 @@ async fn from_another_teamspace_a_thing_cannot_be_told_from_nothing() {
     let before = whole_ledger(&cast.operator(OWN), "").await;
     let mut n_cells = 0;
     let mut operations = reference::operations(&document);
-    // They give the other teamspace something of the same name, so they come last.
+    // These operations create something of the same name in the other teamspace, so they come last.
     let makes = ["register_agent", "save_graph"];
     operations.sort_by_key(|operation| makes.contains(&operation.id.as_str()));
     for operation in operations {
@@ -141,7 +141,7 @@ async fn from_another_teamspace_a_thing_cannot_be_told_from_nothing() {
                 let nobodys = cast.ask(OTHER, caller, &case, case.unknown()).await;
                 let what = format!("{} by {caller} of another teamspace", case.name);
                 let status = theirs.status;
-                // Whoever may make one may give it the same name.
+                // A caller that may create one may give it the same name.
                 let is_own = match operation.id.as_str() {
                     "register_agent" => caller == "operator",
                     "save_graph" => ["coordinator", "operator"].contains(&caller),

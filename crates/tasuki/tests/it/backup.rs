@@ -1,5 +1,5 @@
-//! Backup and restore, and a ledger that is behind its checkpoint: nothing that was acknowledged
-//! before a backup is missing from it, and what is missing after a restore is never passed over.
+//! Backup and restore, and a ledger that is behind its checkpoint: nothing acknowledged before a
+//! backup is missing from it, and entries missing after a restore are never ignored.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -129,7 +129,7 @@ async fn a_restore_is_refused_before_it_changes_anything() {
         let refusal = failed(&restore, [], &data, exit_code::FAILED);
         assert!(refusal.contains("is damaged"), "{at}: {refusal}");
     }
-    // Without its digest, what the ledger says is checked all the same.
+    // Without its digest, the contents of the ledger are still checked.
     fs::remove_file(folder.path().join("b.db.sha256")).unwrap();
     let text = b"Two customers were charged twice.";
     let at = sound.windows(text.len()).position(|window| window == text).unwrap();
@@ -163,7 +163,7 @@ async fn a_shorter_ledger_is_read_only_until_a_fork_is_declared() {
         assert_eq!(proposal.status, 503);
         assert_eq!(proposal.body["error"]["code"], "ledger_behind_checkpoint");
         assert_eq!(server.stop(), Some(0));
-        // What tells of the loss is as it was.
+        // The evidence of the loss is unchanged.
         assert_eq!(fs::read_to_string(data.join("checkpoint")).unwrap(), note);
         let found = fs::read_to_string(lines_path(data, &"default".parse().unwrap())).unwrap();
         assert_eq!(found, lines);
@@ -199,7 +199,7 @@ async fn a_shorter_ledger_is_read_only_until_a_fork_is_declared() {
     done(&["audit", "export", "--out", out], [], data);
     let source = Source::Export(export.clone());
     check_forked(&audit::verify(&source, &Options::default(), &mut |_, _| {}).unwrap(), kept, lost);
-    // The next start finds nothing amiss, and a backup of it is one like any other.
+    // The next start finds no problem, and a backup of it is like any other.
     let next = Server::start_on(data, |_| {});
     next.agent("carol");
     back_up(data, &folder.path().join("next.db"), &[]);
@@ -229,7 +229,8 @@ async fn a_fork_can_be_declared_without_a_server() {
     assert!(text.starts_with(&fork) && text.contains("\nsound: "), "{text}");
     Ledger::read(data).unwrap().check_lines(data).unwrap();
 
-    // Had the power gone before the new checkpoint was outside, the old one would still count.
+    // If the power had failed before the new checkpoint was written outside, the old one would
+    // still count.
     fs::write(data.join("checkpoint"), note).unwrap();
     failed(&["token", "create", "--agent", "eve"], [], data, exit_code::REFUSED);
     done(&["ledger", "fork", "--reason", "the power too"], [], data);
@@ -272,7 +273,7 @@ async fn a_checkpoint_that_was_left_behind_is_no_loss() {
     initiate(&server.with_token(&alice), "T-1", "bob").await;
     ledger::until_idle(&server.data).await;
     assert_eq!(server.stop(), Some(0));
-    // As if it had been killed between sealing the database and writing the file.
+    // As if the server had been killed between sealing the database and writing the file.
     fs::write(server.data.join("checkpoint"), note).unwrap();
     let next = Server::start_on(&server.data, |_| {});
     initiate(&next.with_token(&alice), "T-2", "bob").await;
@@ -372,7 +373,7 @@ async fn check_read_only(server: &Server, kept: u64, lost: u64) {
             (answer.status, &answer.body["code"]),
             (503, &json!("ledger_behind_checkpoint"))
         );
-        // How far the ledger is, and was, is not for every caller.
+        // The sizes of the ledger are not for every caller.
         let detail = answer.body["detail"].as_str().expect("a sentence");
         assert!(!detail.contains(char::is_numeric), "{kept} of {lost} entries: {detail}");
         for name in ["checkpoint_size", "ledger_size"] {
@@ -404,14 +405,14 @@ fn back_up(data: &Path, to: &Path, more: &[&str]) -> PathBuf {
     PathBuf::from(done(&words, [], data)["file"].as_str().expect("a path"))
 }
 
-/// A command that must succeed; what it said, where that is JSON.
+/// A command that must succeed; returns its JSON output.
 fn done<const N: usize>(words: &[&str], paths: [&Path; N], data: &Path) -> Value {
     let output = run(words, paths, data);
     assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap_or(Value::Null)
 }
 
-/// A command that must fail; all that it said.
+/// A command that must fail; returns all its output.
 fn failed<const N: usize>(words: &[&str], paths: [&Path; N], data: &Path, code: u8) -> String {
     let output = run(words, paths, data);
     let said = [output.stdout, output.stderr].concat();

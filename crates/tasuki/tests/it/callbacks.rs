@@ -1,4 +1,4 @@
-//! A customer is called back instead of waiting: asked for, shown to the people of the queue, and
+//! A customer is called back instead of waiting: requested, shown to the people of the queue, and
 //! settled by one of them.
 
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ async fn nobody_is_there_so_somebody_calls() {
     let again = Call::post(desk.path("/callbacks"), json!({ "contact": "x" }));
     assert_eq!(refused(&desk.customer, again).await.body["code"], "already_exists");
 
-    // The bot still has it; the customer sees that it will be called, and not what was noted.
+    // The bot still has it; the customer sees that a call is planned, but not the note.
     let seen = ok(&desk.customer, Call::get(desk.path(""))).await;
     assert_eq!((&seen["holder"], &seen["epoch"]), (&json!("bob"), &json!(1)));
     assert_eq!(seen["callback"]["contact"], "+34 600 000 000");
@@ -37,7 +37,7 @@ async fn nobody_is_there_so_somebody_calls() {
     let of_bob = ok(&desk.bob, Call::get("/v1/queues/default")).await;
     assert_eq!(of_bob["callbacks"], Value::Null);
 
-    // The chat may end before.
+    // The chat may end before the call.
     ok(&desk.customer, Call::post(desk.path("/close"), json!({}))).await;
     let done = || Call::post(desk.path("/callbacks/done"), json!({ "outcome": "reached" }));
     assert_eq!(refused(&desk.bob, done()).await.body["code"], "not_allowed");
@@ -63,7 +63,7 @@ async fn whoever_does_not_want_to_wait_is_called() {
     assert_eq!((&queue["n_waiting"], &queue["waiting"]), (&json!(0), &json!([])));
     assert_eq!(queue["callbacks"][0]["contact"], "ana@example.com");
 
-    // An erasure takes along where to call, here and in the record.
+    // An erasure removes the contact too, here and in the record.
     let erase = json!({ "position": 6, "reason": "asked for" });
     ok(&desk.operator, Call::post(desk.path("/erase"), erase)).await;
     let queue = ok(&hana, Call::get("/v1/queues/default")).await;

@@ -1,5 +1,4 @@
-//! The command line, seen from outside: what people type, what they read back, and what a script
-//! can rely on.
+//! The command line, seen from outside: what people type and read, and what a script can rely on.
 
 mod aaep_files;
 mod aaep_live;

@@ -1,5 +1,5 @@
 //! Promise 1: at most one active handoff per task, under any race. Many callers, each with a
-//! connection of its own that is open before the first of them asks.
+//! connection that is open before the first of them sends.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ fn conflict() -> String {
     "409 ownership_conflict".to_owned()
 }
 
-/// Sends each request on its own connection, all of them only when all connections are open.
+/// Sends each request on its own connection, all of them once all connections are open.
 pub async fn all_at_once(address: &str, requests: Vec<Request>) -> Vec<Answer> {
     let start = Arc::new(Barrier::new(requests.len()));
     let mut callers = JoinSet::new();

@@ -1,4 +1,4 @@
-//! Conversations over HTTP: a customer, the bots that answer, and those that come too late.
+//! Conversations over HTTP: a customer, the bots that answer, and bots that come too late.
 
 mod keeping;
 
@@ -114,7 +114,7 @@ async fn a_customer_two_bots_and_an_answer_that_comes_too_late() {
     assert_eq!(view["shared"], update);
     assert_eq!(ok(&chat.customer, Call::get(chat.path(""))).await["shared"], Value::Null);
 
-    // What was not heard is on the record, for those whom it concerns.
+    // A message that was not heard is on the record, for those it concerns.
     let operator = server.with_token(&server.token("root", &["--kind", "operator"]));
     let whole = whole_ledger(&operator, "&kind=conversation").await;
     let is_not_heard = |event: &&Event| event.name.as_deref() == Some("conversation.not_heard");
@@ -166,7 +166,7 @@ async fn bots_that_go_round_in_a_circle_are_stopped() {
     let circle = refused(&chat.bob, route("carol", 3)).await;
     assert_eq!((circle.status, &circle.body["code"]), (409, &json!("loop_guard")));
     assert_eq!(circle.body["hops_max"], 8);
-    // A model that tries it is told the same.
+    // A model that tries it gets the same answer.
     let called = json!([{ "id": "c0", "name": "transfer_to_carol", "args": {} }]);
     let turn = json!({ "type": "ai", "content": "", "tool_calls": called });
     let body = json!({ "form": "langchain", "turn": turn, "epoch": 3 });
@@ -231,7 +231,7 @@ async fn a_file_is_a_download_that_can_do_nothing() {
     }
 }
 
-/// Each provider's form: the first handoff that is allowed is performed, and every call answered.
+/// Each provider's form: the first allowed handoff is performed, and every call answered.
 #[tokio::test]
 async fn a_model_hands_over_by_tool_call() {
     let server = Server::start();
@@ -304,7 +304,7 @@ async fn a_model_hands_over_by_tool_call() {
     }
 }
 
-/// The number stays, what was said is gone for everybody.
+/// The number stays; the text is gone for every reader.
 #[tokio::test]
 async fn what_was_said_can_be_erased() {
     let server = Server::start();
@@ -329,7 +329,7 @@ async fn what_was_said_can_be_erased() {
     ok(&chat.bob, chat.answer("bye", 1, 3)).await;
 }
 
-/// A restart, a retry of what was said before it, and an audit of the whole.
+/// A restart, a retry of an earlier message, and an audit of the whole.
 #[tokio::test]
 async fn a_conversation_outlives_the_server() {
     let folder = tempfile::tempdir().expect("a temporary folder");

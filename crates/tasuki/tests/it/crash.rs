@@ -1,7 +1,7 @@
-//! The server is killed in the middle of its work, again and again, and started on what is left.
-//! Nothing that was acknowledged is missing, nothing was done twice, and the record is whole.
+//! The server is killed in the middle of its work, again and again, and restarted on its folder.
+//! Nothing acknowledged is missing, nothing is done twice, and the record is whole.
 //!
-//! What a kill cannot show, because the page cache survives it, `power_loss` does.
+//! A kill does not lose the page cache; `power_loss` covers that.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,11 +12,11 @@ use crate::load::{Load, Repeat, Repeated, Tokens, WRITERS};
 use crate::power_loss::Random;
 use crate::server::{Server, is_full_run, seed};
 
-/// One folder lives through so many kills. After each the whole ledger is verified, so a longer
-/// life would mostly be spent on that.
+/// Kills of one folder. After each the whole ledger is verified, so a longer life would mostly be
+/// spent on that.
 const KILLS_PER_FOLDER: usize = 6;
 
-/// What was met on the way. Zeros where they should not be would mean that nothing was tested.
+/// The situations that occurred. Unexpected zeros would mean that nothing was tested.
 #[derive(Debug, Default)]
 struct Tally {
     kills: usize,
@@ -73,8 +73,8 @@ async fn live_and_die(random: &mut Random, n_kills: usize, tally: &mut Tally) {
     tally.acknowledged += load.acks.count();
 }
 
-/// Kills after a random number of acknowledgements, and a little later still: right after an
-/// answer is not the only moment.
+/// Kills after a random number of acknowledgements, plus a random delay, so that not every kill
+/// comes right after an answer.
 async fn kill_under_load(server: &Server, load: &mut Load, tokens: &Tokens, random: &mut Random) {
     let acks = load.acks.clone();
     let n_more = 1 + random.below(400);
@@ -88,7 +88,7 @@ async fn kill_under_load(server: &Server, load: &mut Load, tokens: &Tokens, rand
     tokio::join!(load.run(&crew, usize::MAX), kill);
 }
 
-/// A start that does not get to its end; whatever it was doing is done again by the next.
+/// A start that is killed; the next start repeats its work.
 fn kill_while_starting(data: &Path, random: &mut Random) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_tasuki"))
         .args(["serve", "--listen", "127.0.0.1:0", "--data"])
@@ -109,7 +109,7 @@ fn check_promises(ledger: &Ledger, load: &Load) -> Verdict {
     ledger.check_one_active()
 }
 
-/// What had taken effect before the kill is answered with that effect, and has no other.
+/// A request that took effect before the kill is answered with that effect, and has no other.
 fn check_repeated(Repeated { request, answer }: &Repeated, before: &Ledger, now: &Ledger) {
     match (before.effect_of(request), answer) {
         (Some(handoff), Repeat::Confirmed(transition)) => {

@@ -1,4 +1,4 @@
-//! Cursors tell a tenant nothing of what others do, and are good for nobody else.
+//! Cursors reveal nothing about other tenants, and work only for their own tenant.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -61,7 +61,7 @@ fn is_opaque(cursor: &Value) -> bool {
 #[tokio::test]
 async fn tenants_see_no_number_that_counts_what_others_do() {
     let Tenants { server, red, blue } = Tenants::start();
-    // Whatever a number counts of their own is small here, and what counts everything is not.
+    // Numbers that count a tenant's own entries are small here; numbers that count all are not.
     for number in 0..60 {
         initiate(&blue.ann, &format!("B-{number}"), "ben").await;
     }
@@ -95,7 +95,7 @@ async fn tenants_see_no_number_that_counts_what_others_do() {
         let frame = socket.event().await;
         assert!(is_opaque(&frame["cursor"]) && !has_global_number(&frame, &global), "{frame}");
     }
-    // Operators of the whole server have the numbers.
+    // Operators of the whole server see the numbers.
     let root = server.with_token(&server.token("root", &["--kind", "operator"]));
     let mut seen: Vec<u64> = Vec::new();
     for entry in whole_ledger(&root, "").await {
@@ -136,7 +136,7 @@ async fn metrics_are_for_this_machine_and_for_operators_of_the_server() {
     }
 }
 
-/// Beats come at their own pace, and never look alike.
+/// Heartbeats come at their own pace, and are never equal.
 #[tokio::test]
 async fn a_quiet_stream_does_not_tell_that_others_are_busy() {
     let Tenants { server: _server, red, blue } = Tenants::start();

@@ -1,5 +1,5 @@
 //! Turns that reach the holder of a conversation at its endpoint, over real sockets: told once each
-//! and in order, answered in place or by itself, too late, not at all, and across restarts.
+//! and in order, answered in place or separately, too late, not at all, and across restarts.
 
 mod calling;
 mod hand_back;
@@ -36,7 +36,7 @@ use crate::support::{self, agent, default_teamspace, id};
 
 const SEED: [u8; 32] = [7; 32];
 
-/// A conversation in the hands of bob, who has an endpoint, on a clock of its own.
+/// A conversation that bob holds, who has an endpoint, on a clock of its own.
 struct World {
     engine: Engine,
     clock: Arc<ManualClock>,
@@ -93,12 +93,12 @@ impl World {
         self.ask(&agent("bob"), Asked::Route(Box::new(route))).await;
     }
 
-    /// Does what is due now; how much it was.
+    /// Carries out what is due now; returns how much that was.
     async fn carry_out(&self) -> usize {
         self.engine.carry_out_due(&self.outside).await.expect("the store works")
     }
 
-    /// The same until nothing is left, a minute at a time; how often it was tried.
+    /// Repeats until nothing is left, a minute at a time; returns the number of attempts.
     async fn carry_out_all(&self) -> usize {
         let mut n_tried = 0;
         loop {
@@ -146,7 +146,7 @@ fn text(text: &str) -> String {
     json!({ "parts": [{ "type": "text", "text": text }] }).to_string()
 }
 
-/// The texts that were told, in order.
+/// The delivered texts, in order.
 fn texts(seen: &Seen) -> Vec<String> {
     let data = seen.data();
     let messages = data["messages"].as_array().expect("messages").iter();
@@ -197,7 +197,7 @@ fn check_signed(seen: &Seen) {
     assert_eq!(seen.headers["webhook-signature"], signature);
 }
 
-/// The next holder learns why it has the conversation, and what is shared.
+/// The next holder is told why it has the conversation, and the shared data.
 #[tokio::test]
 async fn a_change_of_hands_is_told_with_its_reason() {
     let receiver = Receiver::answering(&[Answer::Status(200)]).await;
@@ -229,7 +229,7 @@ fn route(to: &str, epoch: u64) -> Route {
     serde_json::from_value(json!({ "goto": to, "epoch": epoch })).expect("a route")
 }
 
-/// What goes wrong is tried for two minutes and recorded, and nothing of it is lost.
+/// A failing delivery is retried for two minutes and recorded, and nothing of it is lost.
 #[tokio::test]
 async fn a_holder_that_cannot_be_told_is_recorded_and_told_all_of_it_later() {
     let elsewhere = Receiver::answering(&[Answer::Status(200)]).await;
@@ -273,10 +273,10 @@ async fn a_holder_that_cannot_be_told_is_recorded_and_told_all_of_it_later() {
             assert_eq!(texts(&last), ["hello", "hello?", "still there?"], "{expected}");
         }
     }
-    assert!(elsewhere.seen().is_empty(), "nobody follows a redirect");
+    assert!(elsewhere.seen().is_empty(), "redirects are not followed");
 }
 
-/// Somebody who leads them has it then.
+/// Their supervisor gets the conversation then.
 #[tokio::test]
 async fn a_supervisor_gets_what_a_worker_was_not_told() {
     let nobody = TcpListener::bind("127.0.0.1:0").await.expect("a port");
@@ -291,8 +291,8 @@ async fn a_supervisor_gets_what_a_worker_was_not_told() {
     assert_eq!((conversation.holder, conversation.epoch), (id("carol"), 2));
 }
 
-/// The answer to a turn of an earlier epoch is recorded and not shown, and who is not the holder
-/// any more is not told.
+/// The answer to a turn of an earlier epoch is recorded but not shown, and a former holder is not
+/// told.
 #[tokio::test]
 async fn an_answer_after_a_handoff_is_not_heard() {
     let go = Arc::new(Notify::new());
@@ -310,7 +310,7 @@ async fn an_answer_after_a_handoff_is_not_heard() {
     assert_eq!(world.names().await, ["said", "routed", "not_heard"]);
     assert_eq!(world.conversation().await.transcript.count, 2);
 
-    // In vain, and then it is somebody else's.
+    // The delivery fails, and then another agent is the holder.
     let world = World::new(true, free(), &receiver.url).await;
     world.customer_says("hello").await;
     world.carry_out().await;
@@ -320,7 +320,7 @@ async fn an_answer_after_a_handoff_is_not_heard() {
     assert_eq!(world.names().await, ["said", "routed"]);
 }
 
-/// Delivered twice because nobody knew that it had arrived: the first answer counts.
+/// Delivered twice because its arrival was not recorded: the first answer counts.
 #[tokio::test]
 async fn a_turn_that_arrives_twice_is_answered_once() {
     let receiver = Receiver::answering(&[Answer::Says(text("yes"))]).await;
@@ -334,7 +334,7 @@ async fn a_turn_that_arrives_twice_is_answered_once() {
         limit: 1,
         names: engine::port::Names::With("deliver/"),
     };
-    // Somebody claimed it, told bob, and died.
+    // A server claimed it, told bob, and died.
     assert_eq!(store.claim(lease).await.expect("the store works").len(), 1);
     world.clock.advance(Span::from_minutes(2));
     assert_eq!(world.carry_out_all().await, 1);
@@ -368,7 +368,7 @@ async fn say(chat: &Chat, text: &str) {
     ok(&chat.customer, Call::post(chat.path.clone(), parts)).await;
 }
 
-/// The server dies while bob is down; the next one tells all of it, in order.
+/// The server dies while bob is down; the next one tells everything, in order.
 #[tokio::test]
 async fn a_server_that_starts_again_tells_what_was_left() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -382,7 +382,7 @@ async fn a_server_that_starts_again_tells_what_was_left() {
     let first = receiver.called(1).await.remove(0);
     server.kill();
     receiver.answers(&[Answer::Says(text("understood")), Answer::Status(200)]);
-    // The lease of the one that died runs out on the server's own clock.
+    // The lease of the dead server expires on the new server's own clock.
     let _server = Server::start_on(&data, allow);
     let seen = receiver.called(4).await;
     let again = &seen[1];
@@ -392,7 +392,7 @@ async fn a_server_that_starts_again_tells_what_was_left() {
     assert_eq!(told, said);
 }
 
-/// Calls that wait for an agent that does not answer leave a chat alone.
+/// Calls that wait for a slow agent do not delay a chat.
 #[tokio::test]
 async fn what_is_slow_does_not_delay_a_turn() {
     let folder = tempfile::tempdir().expect("a folder");

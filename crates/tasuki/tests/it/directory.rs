@@ -1,5 +1,5 @@
-//! The directory as it is seen from outside: what agents show, whether humans are there, and what
-//! only operators see.
+//! The directory, seen from outside: the profiles of agents, the presence of humans, and what only
+//! operators see.
 
 use serde_json::{Value, json};
 use tasuki::client::{Call, Client};
@@ -38,7 +38,7 @@ async fn what_an_agent_shows() {
         assert_eq!(answer.body["code"], "schema_invalid");
         assert_eq!(answer.body["field"], format!("profile.{field}"));
     }
-    // What it shows is advice to others: it does not write that itself.
+    // A profile is advice to others: an agent does not write its own.
     let dana = server.agent("dana");
     let body = json!({ "kind": "human", "profile": { "name": "The boss" } });
     let answer = refused(&dana, Call::put("/v1/agents/dana", body)).await;
@@ -71,7 +71,7 @@ async fn humans_say_whether_they_are_there() {
     assert_eq!(set_by_itself["presence"], "available");
     assert_eq!(set_by_itself["presence_by"], Value::Null);
     assert!(set_by_itself["missed_at"].is_string(), "{set_by_itself}");
-    // Said again so soon, it is not written again.
+    // Repeated so soon, it is not recorded again.
     ok(&dana, set("available")).await;
     let seen = whole_ledger(&alice, "&kind=agent.presence_changed").await;
     assert_eq!(seen.len(), 1);
@@ -141,7 +141,7 @@ async fn names(client: &Client, query: &str) -> Vec<String> {
     items.map(|agent| agent["agent"].as_str().expect("an id").to_owned()).collect()
 }
 
-/// Whoever follows what happens is there for as long as they do; of a worker nothing is recorded.
+/// A human is present for as long as they follow the events; nothing is recorded for a worker.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_human_who_follows_is_connected() {
     let server = Server::start();

@@ -1,6 +1,6 @@
-//! A disk that fails under the real server. A failed sync ends the process at once, and nothing
-//! was acknowledged that the disk forgot. A full disk fails commands and nothing else: the server
-//! goes on reading, and goes on writing once there is room again.
+//! A disk that fails under the real server. A failed sync ends the process at once, and everything
+//! acknowledged is on the disk. A full disk fails commands and nothing else: the server goes on
+//! reading, and goes on writing once there is space again.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -19,10 +19,10 @@ use crate::server::{Server, is_full_run, ok, refused_start, seed};
 
 const SIGABRT: i32 = 6;
 
-/// Until the order is taken away.
+/// Until the order is withdrawn.
 const FOR_GOOD: u64 = 1_000_000_000;
 
-/// With so large packages a few hundred fill the write-ahead log.
+/// With packages this large, a few hundred fill the write-ahead log.
 const LARGE_PACKAGE_BYTES: usize = 200_000;
 
 /// A data folder on a disk that fails on command.
@@ -32,7 +32,7 @@ struct Disk {
     _folder: TempDir,
 }
 
-/// One order to the disk; `disk_faults/faults.c` says what the words mean.
+/// One order to the disk; `disk_faults/faults.c` explains the words.
 struct Order {
     what: &'static str,
     nth: u64,
@@ -67,11 +67,11 @@ impl Disk {
         fs::rename(&written, &self.order).expect("both names are in one folder");
     }
 
-    /// Takes the order away. The files that calls failed on, if any did.
+    /// Withdraws the order. Returns the files on which calls failed, if any.
     fn mend(&self) -> Vec<PathBuf> {
         fs::remove_file(&self.order).expect("there was an order");
         let met = self.met();
-        // Nothing may have failed.
+        // Maybe nothing failed.
         let _ = fs::remove_file(self.order.with_extension("met"));
         met
     }
@@ -121,7 +121,7 @@ async fn a_failed_sync_of_the_database_ends_the_process_too() {
     check_repeats(&disk, &mut load, &server, &tokens).await;
 }
 
-/// The defect that these tests are for: an acknowledgement before the sync, which then fails.
+/// The defect that these tests detect: an acknowledgement before a sync that then fails.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_acknowledged_before_a_sync_that_fails_would_be_missed() {
     let seed = seed("failed sync canary");
@@ -143,7 +143,7 @@ async fn what_is_acknowledged_before_a_sync_that_fails_would_be_missed() {
     assert!(verdict.is_err_and(|lost| lost.starts_with("lost 1")), "all are lost");
 }
 
-/// What follows the ledger is written again from the ledger, so its syncs may be tried again.
+/// Files derived from the ledger are rewritten from it, so their syncs may be retried.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_follows_the_ledger_makes_good_for_failures() {
     let seed = seed("failed follower");
@@ -209,7 +209,7 @@ async fn a_full_disk_fails_commands_and_nothing_else() {
     assert_eq!(server.stop(), Some(0));
 }
 
-/// Any write may be the first that finds no room, and the disk may have room again after any.
+/// Any write may be the first to find the disk full, and the disk may have space again after any.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn any_write_of_a_commit_may_find_no_room() {
     let seed = seed("no room for one write");
@@ -237,12 +237,12 @@ async fn any_write_of_a_commit_may_find_no_room() {
 }
 
 /// The index of the write-ahead log grows last, when the commit is on the disk already. Without
-/// room for it nobody can say what the next start will find, and a repeated request finds out.
+/// space for it the outcome is unknown until the next start, and a repeated request finds out.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_room_for_the_index_of_the_log_the_outcome_is_unknown() {
     let seed = seed("no room for the index");
     let mut n_effects = 0;
-    // The server's own writes may take the place of the last commit; they do not always come.
+    // The server's own writes may take the place of the last commit, but not always.
     for attempt in 0..8 {
         n_effects += run_out_of_index(seed.wrapping_add(attempt)).await;
         if n_effects > 0 {
@@ -252,12 +252,12 @@ async fn without_room_for_the_index_of_the_log_the_outcome_is_unknown() {
     assert!(n_effects > 0, "the last commit was on the disk");
 }
 
-/// Returns how many of the commits whose outcome was not known are found after a kill.
+/// Returns how many of the commits with unknown outcome are found after a kill.
 async fn run_out_of_index(seed: u64) -> usize {
     let disk = Disk::new();
     let server = disk.start();
     let tokens = Tokens::make(&server);
-    // Somebody who reads for long keeps the log from being started anew, so that its index grows.
+    // A long-running reader keeps the log from being restarted, so that its index grows.
     let reader = rusqlite::Connection::open(disk.data.join(FILE_NAME)).expect("a database");
     reader.execute_batch("BEGIN; SELECT * FROM entries LIMIT 1").expect("it can be read");
     let mut load = Load::new("index", 4, seed);
@@ -279,7 +279,7 @@ async fn run_out_of_index(seed: u64) -> usize {
     n_effects
 }
 
-/// Moving the log into the database, and cutting files, can wait until there is room.
+/// Moving the log into the database, and truncating files, can wait until there is space.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_disk_does_not_end_a_server_that_moves_its_log() {
     let seed = seed("no room for the database");
@@ -327,7 +327,8 @@ async fn check_aborted(server: &Server) {
     assert_eq!(status.and_then(|status| status.signal()), Some(SIGABRT), "{status:?}");
 }
 
-/// What failed is repeated and succeeds, with one effect; then all is as it should be.
+/// The failed requests are repeated and succeed, with one effect; then everything is as it should
+/// be.
 async fn check_repeats(disk: &Disk, load: &mut Load, server: &Server, tokens: &Tokens) {
     for repeated in load.repeat(&tokens.crew(server)).await {
         assert!(!matches!(repeated.answer, Repeat::FailedAgain), "{repeated:?}");

@@ -1,5 +1,5 @@
-//! Promise 7: a follower that reconnects misses nothing and can tell any repeat by its id. And what
-//! a stream must not show, and when it must end.
+//! Promise 7: a follower that reconnects misses nothing and recognises any repeat by its id. And
+//! what a stream must not show, and when it must end.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;

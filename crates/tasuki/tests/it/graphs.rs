@@ -1,5 +1,5 @@
 //! Graphs over HTTP and on the command line, and the conversations that they route: saved by
-//! coordinators, asked with each message of a customer, and known to one teamspace alone.
+//! coordinators, applied to each message of a customer, and visible to one teamspace alone.
 
 use std::process::Command;
 
@@ -31,7 +31,7 @@ fn put(graph: &Value) -> Call {
     Call::put("/v1/graphs/support", graph.clone())
 }
 
-/// A conversation with the graph, and those in it.
+/// A conversation with the graph, and its participants.
 struct Chat {
     id: String,
     customer: Client,
@@ -51,7 +51,7 @@ impl Chat {
         format!("/v1/conversations/{}{rest}", self.id)
     }
 
-    /// What the customer says, and who then holds the conversation in which epoch.
+    /// The customer's message, and the holder and epoch after it.
     async fn say(&self, text: &str) -> String {
         let body = json!({ "parts": [{ "type": "text", "text": text }] });
         let said = ok(&self.customer, Call::post(self.path("/messages"), body)).await;
@@ -173,7 +173,7 @@ async fn each_message_finds_its_agent_and_the_record_says_why() {
     let told = "\u{2068}bob\u{2069} hands the conversation over to \u{2068}carol\u{2069}.";
     assert_eq!(outside[2]["parts"][0]["reason"], told, "why is not for the customer");
 
-    // A version that was saved between two messages.
+    // A version that is saved between two messages.
     let mut changed = support();
     changed["nodes"][0]["rules"][1]["keywords"]["any"] = json!(["parcel"]);
     ok(&root, put(&changed)).await;

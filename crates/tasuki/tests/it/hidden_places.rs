@@ -1,4 +1,4 @@
-//! What cursors hide, for tests that must know it: they have the key of their servers.
+//! Decrypts cursors, for tests that must compare them: they have the keys of their servers.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -8,10 +8,10 @@ use protocol::sealed_cursor::{Purpose, Scope};
 use serde_json::Value;
 use store::sqlite::ReadOnly;
 
-/// The folders of the servers that this test has started, the last one at the end.
+/// The folders of the servers that this test started, the last one at the end.
 static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// The teamspaces of tests that look at events.
+/// The teamspaces of tests that read events.
 const TEAMSPACES: [&str; 4] = ["default", "other", "red", "blue"];
 
 pub fn remember(data: &Path) {

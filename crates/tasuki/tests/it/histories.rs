@@ -1,6 +1,5 @@
-//! Thirty turns in which a model hands over, each in the documented shape of three forms: what
-//! comes out of them is a valid history, by our own checker and by the packages of those who will
-//! be sent it.
+//! Thirty turns in which a model hands over, each in the documented shape of three forms: the
+//! result is a valid history, by our own checker and by the providers' packages.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails like the test")]
 
@@ -38,7 +37,7 @@ fn every_turn_comes_out_as_a_valid_history() {
     }
 }
 
-/// `from to outcome direction reason`. Who hands over first is not said in Anthropic's form.
+/// `from to outcome direction reason`. Anthropic's form does not say who hands over first.
 fn check_found(found: &Found, expected: &str, about: &str) {
     let said = serde_json::to_value(found).unwrap();
     let text = |name: &str| said[name].as_str().unwrap_or_default().to_owned();
@@ -78,7 +77,7 @@ fn the_packages_of_the_providers_load_every_history() {
         assert_eq!(check(Form::OpenAi, &history), [], "{}", path.display());
         n_converted += 1;
     }
-    // One turn has a call that LangChain itself could not read, and does not convert.
+    // One turn has a call that LangChain itself cannot read, and does not convert.
     assert_eq!(n_converted, 29);
 }
 
@@ -87,7 +86,7 @@ fn write(folder: &Path, name: &str, form: Form, history: &Value) {
     fs::write(file, history.to_string()).unwrap();
 }
 
-/// What the packages must not load: a loader that takes everything shows nothing.
+/// Histories that the packages must reject: a loader that accepts everything shows nothing.
 fn broken() -> Vec<(Form, &'static str, Value)> {
     vec![
         (Form::OpenAi, "broken-1", json!([{ "role": "tool", "content": "x" }])),

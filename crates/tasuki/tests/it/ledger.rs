@@ -1,4 +1,4 @@
-//! A data folder from outside: what its ledger holds, whether it is sound, and whether what was
+//! A data folder from outside: what its ledger holds, whether it is sound, and whether everything
 //! acknowledged is in it. Verdicts are texts, so that they can be given about a disk image too.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -23,7 +23,7 @@ use crate::power_loss::monotonic_ns;
 
 pub type Verdict = Result<(), String>;
 
-/// Long enough for the slowest machine, since nobody waits for it when all is well.
+/// Enough for the slowest machine; a sound server never takes this long.
 const PATIENCE_NS: u64 = 30_000_000_000;
 
 /// One read of the ledger.
@@ -41,7 +41,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// As it is now; a server may be writing to it.
+    /// The current state; a server may be writing to it.
     pub fn read(data: &Path) -> Result<Self, String> {
         let database = ReadOnly::open(data).map_err(|error| error.to_string())?;
         let mut entries = Vec::new();
@@ -85,7 +85,7 @@ impl Ledger {
         self.handoffs.get(handoff).map_or(0, |names| names.len() as u64)
     }
 
-    /// The handoff that a request whose answer was lost has brought about or changed, if it has.
+    /// The handoff that a request with a lost answer created or changed, if it did.
     pub fn effect_of<'a>(&'a self, request: &'a Unanswered) -> Option<&'a str> {
         let handoff = match &request.handoff {
             Some(handoff) => handoff,
@@ -111,7 +111,7 @@ impl Ledger {
         }
     }
 
-    /// No request was carried out twice: each title was offered by one.
+    /// No request was carried out twice: each title was offered once.
     pub fn check_single_effects(&self) -> Verdict {
         match self.titles.iter().find(|(_, handoffs)| handoffs.len() > 1) {
             None => Ok(()),
@@ -119,12 +119,12 @@ impl Ledger {
         }
     }
 
-    /// At no point of the ledger two handoffs of one task were active.
+    /// At no point of the ledger were two handoffs of one task active.
     pub fn check_one_active(&self) -> Verdict {
         self.active.clone()
     }
 
-    /// `handoffs.jsonl` is what the ledger says, no line missing and none twice.
+    /// `handoffs.jsonl` matches the ledger: no line is missing, and none repeated.
     pub fn check_lines(&self, data: &Path) -> Verdict {
         for (teamspace, expected) in self.lines()? {
             let path = files::lines_path(data, &teamspace);
@@ -136,7 +136,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// What is recorded of `handoffs.jsonl` is the beginning of what the ledger says.
+    /// The recorded part of `handoffs.jsonl` is a prefix of what the ledger gives.
     pub fn check_recorded_lines(&self, data: &Path) -> Verdict {
         for (teamspace, expected) in self.lines()? {
             let failed = |error: std::io::Error| format!("the audit log of {teamspace}: {error}");
@@ -157,7 +157,7 @@ impl Ledger {
     }
 }
 
-/// Whose task it is, as far as the entries went.
+/// The owner of each task, as far as the entries went.
 #[derive(Debug)]
 struct Active {
     tasks: HashMap<TaskId, String>,
@@ -275,7 +275,7 @@ pub fn audit_with(source: &Source, options: &Options) -> Verdict {
     Err(format!("the audit found {} things, first {:?}", report.n_findings, report.findings[0]))
 }
 
-/// The file `checkpoint` speaks of the whole ledger.
+/// The file `checkpoint` covers the whole ledger.
 pub fn check_sealed(data: &Path, newest: u64) -> Verdict {
     let note = std::fs::read_to_string(data.join(NEWEST_FILE)).unwrap_or_default();
     let size = note.lines().nth(1).unwrap_or_default();
@@ -306,7 +306,7 @@ pub async fn until_lines(data: &Path) -> Ledger {
     ledger
 }
 
-/// Looks again and again until it is so.
+/// Polls until it is so.
 pub async fn eventually(what: &str, mut look: impl FnMut() -> Verdict) {
     let give_up_ns = monotonic_ns() + PATIENCE_NS;
     while let Err(last) = look() {

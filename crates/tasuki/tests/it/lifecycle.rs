@@ -64,7 +64,7 @@ async fn a_rejected_task_is_free_again_and_an_activated_one_can_be_reopened() {
     assert_eq!(act(&carol, &third, "accept", json!({})).await["status"], "accepted");
 }
 
-/// Where a handoff was begun is what the caller says, or else which token it was begun with.
+/// The session of a handoff is the one that the caller names, or else that of its token.
 #[tokio::test]
 async fn a_package_says_in_which_session_it_was_made() {
     let server = Server::start();
@@ -87,7 +87,7 @@ async fn a_package_says_in_which_session_it_was_made() {
     assert_eq!(made_in(&named).await, "nightly-17");
 }
 
-/// What is recorded of an update is what was said, and nothing that nobody said.
+/// An update is recorded exactly as it was sent.
 #[tokio::test]
 async fn an_update_says_nothing_that_was_not_sent() {
     let server = Server::start();
@@ -98,7 +98,7 @@ async fn an_update_says_nothing_that_was_not_sent() {
     act(&bob, &id, "activate", json!({ "work_state_update": update })).await;
     let history = ok(&bob, Call::get(format!("/v1/handoffs/{id}/history"))).await;
     assert_eq!(history["items"][0]["data"]["work_state_update"], update);
-    // The state of the work is what was said last, and goes along to somebody else.
+    // The state of the work is the last reported one, and goes along to the next agent.
     let shown = ok(&alice, Call::get(format!("/v1/handoffs/{id}"))).await;
     let mut latest = json!({
         "next_step": "Read client.rs",
@@ -122,7 +122,7 @@ async fn an_update_says_nothing_that_was_not_sent() {
     let shown = ok(&bob, Call::get(format!("/v1/handoffs/{id}"))).await;
     assert_eq!(shown["package"]["work_state"]["status"], "not_started");
 
-    // Nor does a counter-offer take back what it does not mention.
+    // Nor does a counter-offer remove what it does not mention.
     let mut begun = offer("T-13", "bob");
     begun["work_state"] = json!({ "next_step": "Read", "status": "blocked", "branch": "main" });
     let made = ok(&alice, Call::post("/v1/handoffs", begun)).await;
@@ -135,7 +135,7 @@ async fn an_update_says_nothing_that_was_not_sent() {
     assert_eq!(shown["package"]["work_state"], kept);
 }
 
-/// The key under which a write was done is told, also where the server made it up.
+/// The idempotency key of a write is returned, also if the server made it up.
 #[tokio::test]
 async fn every_write_is_answered_with_its_key() {
     let server = Server::start();
@@ -217,7 +217,7 @@ async fn a_draft_is_saved_edited_and_proposed() {
     let shown = ok(&bob, Call::get(format!("/v1/handoffs/{id}"))).await;
     assert_eq!(shown["package"]["task"]["title"], "Mend the retry logic");
 
-    // What it said before it was proposed stays between alice and her coordinators.
+    // Its history from before the proposal is for alice and her coordinators.
     for (who, expected) in [(&alice, 3), (&bob, 1)] {
         let history = ok(who, Call::get(format!("/v1/handoffs/{id}/history"))).await;
         assert_eq!(history["items"].as_array().unwrap().len(), expected);

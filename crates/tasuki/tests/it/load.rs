@@ -1,5 +1,5 @@
-//! Load with a memory: many writers walk handoffs through their states over HTTP. They write down
-//! what was acknowledged, and keep what was not, to be repeated with the same key.
+//! A load that keeps records: many writers walk handoffs through their states over HTTP. They
+//! record acknowledged requests, and keep the others, to be repeated with the same key.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,10 +11,10 @@ use tokio::task::JoinSet;
 use crate::power_loss::{Ack, Random};
 use crate::server::{Server, offer};
 
-/// What must hold.
+/// The required load.
 pub const WRITERS: usize = 64;
 
-/// Tasks that several writers want at once, so that holding one means something.
+/// Tasks that several writers want at once, so that holding one matters.
 const SHARED_TASKS: usize = 8;
 
 /// A transition that the server has confirmed.
@@ -25,7 +25,7 @@ pub struct Transition {
     pub status: String,
 }
 
-/// A request that was sent and brought no success: what is known of its handoff from before.
+/// A request that did not succeed, with the state of its handoff before it.
 #[derive(Debug, Clone)]
 pub struct Unanswered {
     /// The title of the offer, which no other walk uses.
@@ -36,7 +36,7 @@ pub struct Unanswered {
     pub code: Option<String>,
 }
 
-/// Such a request and what came of sending it again.
+/// Such a request and the result of sending it again.
 #[derive(Debug)]
 pub struct Repeated {
     pub request: Unanswered,
@@ -46,12 +46,12 @@ pub struct Repeated {
 #[derive(Debug)]
 pub enum Repeat {
     Confirmed(Transition),
-    /// Somebody else has the task by now.
+    /// Another agent has the task by now.
     Refused,
     FailedAgain,
 }
 
-/// The tokens of the two agents between whom everything passes.
+/// The tokens of the two agents of the load.
 #[derive(Debug, Clone)]
 pub struct Tokens {
     alice: String,
@@ -81,7 +81,7 @@ pub struct Load {
     pub acks: Arc<Acks>,
 }
 
-/// Everything that was acknowledged so far.
+/// Everything acknowledged so far.
 #[derive(Debug)]
 pub struct Acks {
     all: Mutex<Vec<Ack<Transition>>>,
@@ -125,8 +125,8 @@ impl Load {
         self
     }
 
-    /// All writers at once, until there are `acks_max` acknowledgements in all, or until each of
-    /// them met a failure.
+    /// Runs all writers at once, until there are `acks_max` acknowledgements in all, or until each
+    /// of them met a failure.
     pub async fn run(&mut self, crew: &Crew, acks_max: usize) {
         let mut working = JoinSet::new();
         for mut writer in self.writers.drain(..) {
@@ -139,7 +139,7 @@ impl Load {
         self.writers = working.join_all().await;
     }
 
-    /// Sends again what was not answered, each once and all at once.
+    /// Repeats the unanswered requests, each once and all at once.
     pub async fn repeat(&mut self, crew: &Crew) -> Vec<Repeated> {
         let mut repeating = JoinSet::new();
         for mut writer in self.writers.drain(..) {
@@ -166,13 +166,13 @@ impl Load {
 
 #[derive(Debug)]
 struct Writer {
-    /// Of this writer alone: its walks, tasks and keys begin with it.
+    /// The prefix of this writer's walks, tasks and keys.
     name: String,
     random: Random,
     package_bytes: usize,
     n_walks: usize,
     walk: Walk,
-    /// What the last request brought about, if it did.
+    /// The effect of the last request, if any.
     confirmed: Option<Transition>,
     failed: Option<Failed>,
 }

@@ -1,5 +1,5 @@
-//! The mailbox over HTTP: sending, answering, the inbox, who sees what, limits, and text from
-//! senders that mean no good.
+//! The mailbox over HTTP: sending, answering, the inbox, visibility, limits, and text from hostile
+//! senders.
 
 use http_body_util::BodyExt;
 use protocol::hidden;
@@ -169,7 +169,7 @@ async fn who_sends_too_much_is_told_when_to_come_back() {
     assert_eq!(status["broadcasts_left"], 0);
 }
 
-/// What was sent already is answered again, however much was sent since, and costs nothing.
+/// A repeated request gets the same answer, however much was sent since, and costs nothing.
 #[tokio::test]
 async fn a_retry_is_neither_limited_nor_counted() {
     let server = Server::start();
@@ -229,7 +229,7 @@ async fn what_is_wrong_with_a_message_is_said() {
         let mut body = base.clone();
         let fields = change.as_object().expect("an object").clone();
         body.as_object_mut().expect("an object").extend(fields);
-        // Nobody sends ten of these a minute.
+        // Alternates the sender, so that neither exceeds ten a minute.
         let client = if number % 2 == 0 { &alice } else { &bob };
         let answer = refused(client, Call::post("/v1/acp/messages", body)).await;
         assert_eq!(answer.body["code"], code, "{}", answer.body);
@@ -273,7 +273,7 @@ async fn the_inbox_is_read_page_by_page() {
     assert_eq!(ids(&seen), ids(&sent));
 }
 
-/// Whatever a sender writes stays behind the mark that says whose words these are.
+/// A sender's text stays behind the mark that attributes it to the sender.
 #[tokio::test]
 async fn hostile_text_stays_quoted() {
     let server = Server::start();
@@ -299,7 +299,7 @@ async fn hostile_text_stays_quoted() {
         assert!(!line.contains("SYSTEM") || line.starts_with("| "), "{line:?} in {text}");
     }
     assert_eq!(text.matches("\nend of the inbox\n").count(), 1, "{text}");
-    // As JSON it is data, and nothing hides in it.
+    // As JSON it is data, and nothing is hidden in it.
     let shown = ok(&bob, Call::get("/v1/acp/inbox")).await.to_string();
     assert_eq!(hidden::first_hidden(&shown), None, "{shown}");
     assert!(shown.contains(r"x\\u{200B}") && !shown.contains(r"\r"), "{shown}");
@@ -308,7 +308,7 @@ async fn hostile_text_stays_quoted() {
     assert_eq!(again.headers()["content-type"], "text/plain; charset=utf-8");
 }
 
-/// A real server, stopped hard and started again: the sender hears of the rejection once.
+/// A real server, killed and restarted: the sender hears of the rejection once.
 #[tokio::test]
 async fn a_sender_hears_of_a_rejection_once_across_a_restart() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -338,7 +338,7 @@ async fn a_sender_hears_of_a_rejection_once_across_a_restart() {
     }
 }
 
-/// One line for each message that was sent; what a crash left of another is cut off.
+/// One line for each sent message; a partial line left by a crash is cut off.
 #[tokio::test]
 async fn every_message_has_its_line_in_the_log() {
     let folder = tempfile::tempdir().expect("a folder");

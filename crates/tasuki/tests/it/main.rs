@@ -1,4 +1,5 @@
-//! The integration tests: the whole, seen from outside. One executable, one module per subject.
+//! The integration tests: the whole system, seen from outside. One executable, one module per
+//! subject.
 
 #![expect(clippy::print_stdout, reason = "tests print their seeds and what they counted")]
 

@@ -1,6 +1,6 @@
-//! The fuzz targets of the gateway, as bounded property tests: bodies, headers, queries and paths
-//! made at random. Whatever comes, the answer is no failure of ours, a refusal has a code that is
-//! documented, and the ledger grows only with a success.
+//! The fuzz targets of the gateway, as bounded property tests: random bodies, headers, queries and
+//! paths. For any input, the answer is not a server error, a refusal has a documented code, and the
+//! ledger grows only with a success.
 
 mod mutation;
 mod place;
@@ -16,7 +16,7 @@ use self::place::{Place, Tally};
 use crate::server::{is_full_run, offer, seed};
 use crate::wire::Request;
 
-/// What can be written, with a body that is good for it. `{…}` stands for a handoff that exists.
+/// The write operations, each with a valid body. `{…}` stands for an existing handoff.
 const WRITES: [&str; 14] = [
     "POST /v1/handoffs",
     "POST /v1/handoffs/drafts",
@@ -59,13 +59,13 @@ fn changed_bodies() {
     assert!(tally.n_done > 0, "{tally:?}");
 }
 
-/// Any of them, and more often those that can succeed again and again.
+/// Any of them, more often those that can succeed repeatedly.
 fn writes() -> impl Strategy<Value = &'static str> {
     let always = ["POST /v1/handoffs", "POST /v1/handoffs/drafts", "POST /v1/acp/handoff"];
     prop_oneof![select(always.to_vec()), select(WRITES.to_vec())]
 }
 
-/// A body that is no good, or one that was until a few of its bytes changed.
+/// An invalid body, or a valid one with a few bytes changed.
 #[derive(Debug, Clone)]
 enum Garbage {
     Bytes(Vec<u8>),
@@ -221,7 +221,7 @@ fn paths_of_any_text() {
     assert!(tally.n_done > 0, "{tally:?}");
 }
 
-/// Makes requests of random values and has each answered; some must be refused.
+/// Sends requests with random values and checks each answer; some must be refused.
 fn check<S: Strategy>(
     name: &str,
     strategy: S,

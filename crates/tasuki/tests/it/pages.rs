@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 
 use page::{Page, Step};
 
-/// Blocks that are neither run nor compared, on all pages. Each says why; most need root, another
-/// machine, or a disaster. What is added must replace one.
+/// Blocks that are neither run nor compared, on all pages. Each gives its reason; most need root,
+/// another machine, or a disaster. A new one must replace an old one.
 const SKIPPED_MAX: usize = 22;
 
-/// Pages that tell what was decided once, in the words of that time.
+/// Pages about past decisions, in the words of their time.
 const HISTORY: &str = "docs/decisions/";
 
 /// One test for each page with examples, and the list of them.
@@ -148,7 +148,7 @@ fn every_page_with_examples_is_run_and_few_blocks_are_skipped() {
     assert!(total.skipped <= SKIPPED_MAX, "{} are skipped", total.skipped);
 }
 
-/// A runner that takes everything shows nothing.
+/// A runner that accepts everything proves nothing.
 #[test]
 fn a_page_that_is_wrong_is_found() {
     let cases = [

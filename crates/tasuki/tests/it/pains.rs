@@ -1,4 +1,4 @@
-//! What users of other systems complain about, each told as one short story: it cannot happen here.
+//! Complaints of users of other systems, each told as one short story: it cannot happen here.
 
 mod bots;
 mod people;
@@ -27,7 +27,7 @@ fn route(desk: &Desk, to: &str, epoch: u64) -> Call {
     Call::post(desk.path("/commands"), json!({ "goto": to, "epoch": epoch }))
 }
 
-/// A message of an agent, or without an epoch of the customer.
+/// A message of an agent, or, without an epoch, of the customer.
 fn words(desk: &Desk, text: &str, epoch: Option<u64>) -> Call {
     let mut body = json!({ "parts": [{ "type": "text", "text": text }] });
     if let Some(epoch) = epoch {
@@ -36,7 +36,7 @@ fn words(desk: &Desk, text: &str, epoch: Option<u64>) -> Call {
     Call::post(desk.path("/messages"), body)
 }
 
-/// Who has the conversation, in which epoch.
+/// The holder of the conversation, and the epoch.
 async fn holder(desk: &Desk) -> String {
     let shown = crate::server::ok(&desk.operator, Call::get(desk.path(""))).await;
     format!("{}@{}", shown["holder"].as_str().expect("a holder"), shown["epoch"])

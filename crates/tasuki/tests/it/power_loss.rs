@@ -1,5 +1,5 @@
-//! What is left after the power fails: a harness that records every write of a process, and builds
-//! the disks that a power cut at any moment could have left behind.
+//! The state after a power failure: a harness that records every write of a process, and builds the
+//! disks that a power cut at any moment could have left behind.
 //!
 //! A `kill -9` proves nothing about power loss, because the page cache survives it. Here a process
 //! runs under a preloaded recorder ([`record`]); its log ([`Log`]) is replayed up to a cut; what

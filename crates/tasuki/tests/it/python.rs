@@ -1,5 +1,5 @@
-//! Python with given packages, made once and kept in the target folder. What is missing on the
-//! machine is installed, as `./test` does.
+//! Python with given packages, made once and kept in the target folder. Missing programs are
+//! installed, as `./test` does.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails like the test")]
 
@@ -21,7 +21,7 @@ pub fn with_packages(requirements: &str) -> PathBuf {
     lock.lock().unwrap();
     let is_complete = folder.join("complete");
     if !is_complete.exists() {
-        // What is left of a run that was interrupted.
+        // Left over from an interrupted run.
         let _ = fs::remove_dir_all(&folder);
         make(&folder);
         let file = folder.join("requirements.txt");

@@ -1,4 +1,4 @@
-//! An agent on a socket of its own: what it was told, and the answers that it gives.
+//! An agent on a socket of its own: the calls it received, and its answers.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ pub enum Answer {
     Redirect(String),
     /// 200 with this body.
     Says(String),
-    /// The same, once it is let go.
+    /// The same, once it is released.
     Late(Arc<Notify>, String),
     Silence,
 }
@@ -55,7 +55,7 @@ impl Receiver {
         let given = Arc::clone(&answers);
         let listening = tokio::spawn(async move {
             loop {
-                let (mut stream, _) = listener.accept().await.expect("somebody calls");
+                let (mut stream, _) = listener.accept().await.expect("a connection");
                 let (kept, given) = (Arc::clone(&kept), Arc::clone(&given));
                 tokio::spawn(async move {
                     let Some(request) = read(&mut stream).await else { return };
@@ -78,7 +78,7 @@ impl Receiver {
         seen.wait_for(|seen| seen.len() >= n_calls).await.expect("it listens").clone()
     }
 
-    /// From now on.
+    /// Applies from now on.
     pub fn answers(&self, answers: &[Answer]) {
         *self.answers.lock().expect("nothing panics in here") = answers.to_vec();
     }
@@ -110,7 +110,7 @@ async fn give(mut stream: TcpStream, answer: Answer) {
         }
         Answer::Silence => std::future::pending().await,
     };
-    // Whoever called may be gone already.
+    // The caller may be gone already.
     let _ = stream.write_all(answer.as_bytes()).await;
 }
 

@@ -18,7 +18,7 @@ use crate::schemas::inner_words;
 use crate::server::Server;
 use crate::wire::{Answer, Request};
 
-/// Fewer rows than this is a table that lost some.
+/// A table with fewer rows than this has lost some.
 const ROWS_MIN: usize = 300;
 
 #[tokio::test]
@@ -67,7 +67,7 @@ async fn every_refusal_has_its_code_and_changes_nothing() {
     println!("{} refusals, {n_requests} requests, 0 entries", rows.len());
 }
 
-/// What an answer has that it should not, or lacks.
+/// The faults of an answer.
 fn wrong_with(answer: &Answer, expected: &Expected, is_acp: bool) -> Vec<String> {
     let body = answer.json();
     let mut wrong = Vec::new();

@@ -1,5 +1,5 @@
-//! Messages that were kept long enough: exported, purged by an operator, and archived and purged by
-//! the server itself. The ledger stays whole, and nobody finds them any more.
+//! Messages past their retention: exported, purged by an operator, and archived and purged by the
+//! server itself. The ledger stays whole, and no lookup finds them any more.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -107,7 +107,7 @@ async fn an_operator_exports_and_purges() {
     assert!(holds("secret 23") && !holds("secret 0"), "what is erased is overwritten");
 }
 
-/// On a clock of its own: what is due is archived and purged, whole days at a time.
+/// On a clock of its own: due messages are archived and purged, whole days at a time.
 #[tokio::test]
 async fn what_was_kept_long_enough_is_archived_and_purged() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -131,7 +131,7 @@ async fn what_was_kept_long_enough_is_archived_and_purged() {
         std::fs::read_to_string(path).unwrap_or_default().lines().count()
     };
     assert_eq!(engine.purge_due(&Retention { kept: None, ..retention.clone() }).await.unwrap(), 0);
-    // It is 14:00 on the third day: what is older than the second goes.
+    // It is 14:00 on the third day: everything older than the second goes.
     for (expected, in_all) in [(2, 2), (0, 2)] {
         assert_eq!(engine.purge_due(&retention).await.unwrap(), expected);
         assert_eq!(archived(), in_all);

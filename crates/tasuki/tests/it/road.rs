@@ -1,4 +1,4 @@
-//! The road under pressure: races, retries, callers that go away, followers that fall behind,
+//! The engine under pressure: races, retries, callers that disconnect, followers that fall behind,
 //! deadlines across restarts, credentials that end. Everything runs on the engine, on a store that
 //! a restart can reopen.
 
@@ -37,14 +37,14 @@ struct Server {
     engine: Engine,
 }
 
-/// Holds up what a commit is followed by, and so the commits behind it, until it is opened.
+/// Blocks the step after a commit, and so the commits behind it, until it is opened.
 struct Gate {
     open: mpsc::SyncSender<()>,
     reached: tokio::sync::mpsc::Receiver<()>,
     _keeper: Arc<Keeper>,
 }
 
-/// Is told of commits before everybody else.
+/// Is told of commits before all other observers.
 struct Keeper {
     open: Mutex<mpsc::Receiver<()>>,
     reached: tokio::sync::mpsc::Sender<()>,
@@ -79,7 +79,7 @@ impl Server {
         Self::on(|_| {}).0
     }
 
-    /// One whose commits are held up, each by itself.
+    /// A server whose commits are blocked, each by itself.
     fn gated() -> (Self, Gate) {
         Self::on(|store| {
             let (open, opened) = mpsc::sync_channel(GATED_COMMITS_MAX);

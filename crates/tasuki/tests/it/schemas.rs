@@ -1,5 +1,6 @@
-//! The published schemas say what is enforced, in both directions: what they allow is never
-//! refused for its form, and what breaks them in one place is refused, with that place named.
+//! The published schemas match what is enforced, in both directions: a request that they allow is
+//! never refused for its form, and one that breaks them in one place is refused, with that place
+//! named.
 
 mod flat;
 mod generate;
@@ -24,16 +25,16 @@ pub use self::words::inner_words;
 const REQUESTS_FULL: usize = 10_000;
 const REQUESTS: usize = 600;
 
-/// Bodies that are messages of AAEP. A reader of its own takes them, whose tables make
-/// `/schemas/aaep.json`; `aaep::read` holds one against the other.
+/// Bodies that are messages of AAEP. They have their own reader, whose tables make
+/// `/schemas/aaep.json`; `aaep::read` compares the two.
 const OWN_READER: [&str; 5] =
     ["announce_events", "compat_message", "compat_session", "open_subscription", "reply"];
 
-/// The codes of a body that does not have its form.
+/// The codes for a body of the wrong form.
 const OF_FORM: [&str; 4] = ["graph_invalid", "json_invalid", "payload_too_large", "schema_invalid"];
 
-/// What is said of several values together, or of a value and what is known. No schema says this;
-/// docs/gateways/http.md lists them.
+/// Rules about several values together, or about a value and the state of the server. No schema
+/// expresses them; docs/gateways/http.md lists them.
 const RELATIONS: [&str; 54] = [
     "`*` alone, or names",
     "a graph that was saved",
@@ -91,7 +92,7 @@ const RELATIONS: [&str; 54] = [
     "without itself",
 ];
 
-/// An offer may be tried out while it lacks something, so the rules say what it needs.
+/// An incomplete offer may be tried out, so the rules say what it needs, not the schema.
 const PROPOSALS: [&str; 3] = ["acp_handoff", "initiate_handoff", "propose_draft"];
 
 #[derive(Debug, Clone)]
@@ -121,7 +122,7 @@ fn what_the_schemas_allow_has_the_form_that_is_asked_for() {
         let answer = world.ask(&place, &body);
         let (code, said) = code_and_detail(&answer);
         *tally.entry(code.clone()).or_default() += 1;
-        // A counter-offer can clear what a package needs, and a saved draft can lack it.
+        // A counter-offer can clear a field that a package needs, and a saved draft can lack it.
         let is_draft = body["action"] == "initiate" && !body["handoff_id"].is_null();
         let clears = operation.id == "counter_handoff"
             || operation.id == "propose_draft"
@@ -170,22 +171,23 @@ fn what_breaks_a_schema_is_refused_and_the_place_named() {
             continue;
         }
         let violation = generator.one(&all).clone();
-        // Only the rules weigh an object. Those about messages count what reaches them, and those
-        // about a transfer want to know first who asks; the refusals have rows for these.
+        // Only the rules limit the size of an object. Those about messages count their attempts,
+        // and those about a transfer check the caller first; the refusals have rows for these.
         let is_weighed = violation.keyword == "x-maxBytes of an object";
         if is_weighed && operation.id != "request_human" {
             continue;
         }
-        // So many intents have more regexes than a graph may have in all, which is said instead.
+        // So many intents have more regexes than a graph may have in all, which is reported
+        // instead.
         if violation.keyword == "maxItems" && violation.field == "intents" {
             continue;
         }
-        // Trying out says what is missing, and refuses nothing.
+        // A dry run reports what is missing, and refuses nothing.
         if violation.value["dry_run"] == true && violation.field != "dry_run" {
             continue;
         }
         let answer = world.ask(&places[&operation.id], &violation.value);
-        // What a proposal needs is for the rules, which may find another fault first.
+        // The rules check what a proposal needs, and may find another fault first.
         let is_other_fault = code_and_detail(&answer).1.iter().any(|said| is_relation(said));
         if is_other_fault && PROPOSALS.contains(&operation.id.as_str()) {
             continue;
@@ -203,8 +205,8 @@ fn is_relation(said: &str) -> bool {
     RELATIONS.iter().any(|relation| said.contains(relation))
 }
 
-/// Packages of generated proposals, as the server sealed them; and what the schema of packages once
-/// let pass.
+/// Packages of generated proposals, as the server sealed them; and packages that the schema once
+/// wrongly allowed.
 #[test]
 fn what_the_server_seals_has_the_published_form() {
     let document = gateways::http::openapi();
@@ -247,7 +249,7 @@ fn wrong_with(operation: &Operation, violation: &Violation, answer: &Answer) -> 
         let name = said.split(": expected").next().filter(|name| !name.is_empty());
         let name = name.unwrap_or("body");
         let rest = name.strip_prefix(field.as_str());
-        // What is missing may be named by what is missing in it.
+        // A missing value may be named by a field inside it.
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     };
     let is_refused = (400..500).contains(&answer.status) && OF_FORM.contains(&code.as_str());
@@ -262,7 +264,7 @@ fn wrong_with(operation: &Operation, violation: &Violation, answer: &Answer) -> 
     Some(format!("{id}: {keyword} at {field}: {wrong}\n    {value}\n    {}", shown(answer)))
 }
 
-/// What became of a request, and what is said of it: for a graph, of each of its problems.
+/// The code of an answer and its details: for a graph, those of each problem.
 fn code_and_detail(answer: &Answer) -> (String, Vec<String>) {
     let body = answer.json();
     let error = if body["error"].is_object() { &body["error"] } else { &body };
@@ -282,7 +284,7 @@ fn code_and_detail(answer: &Answer) -> (String, Vec<String>) {
         format!("{}: expected {}", text("field"), text("expected"))
     });
     if body["problems"].is_array() {
-        // A graph without its references is refused for them; those are not of its form.
+        // A graph without its references is refused for them; those are not faults of its form.
         let relations = others.map(|said| format!("{said}; a name of its own"));
         return (code.to_owned(), said.into_iter().chain(relations).collect());
     }

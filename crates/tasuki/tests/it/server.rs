@@ -62,7 +62,7 @@ impl Server {
             }
             seen.push(line);
         };
-        // Somebody has to read on, or the server blocks when the pipe is full.
+        // The output must be read, or the server blocks when the pipe is full.
         let parse = |line: String| serde_json::from_str(&line).ok();
         let reading =
             std::thread::spawn(move || lines.map_while(Result::ok).filter_map(parse).collect());
@@ -86,7 +86,7 @@ impl Server {
         self.anonymous().with_identity(Identity { token, ..Identity::default() })
     }
 
-    /// A token made the documented way, by the command line, while the server runs.
+    /// A token made in the documented way, by the command line, while the server runs.
     pub fn token(&self, agent: &str, more: &[&str]) -> String {
         let output = Command::new(env!("CARGO_BIN_EXE_tasuki"))
             .args(["token", "create", "--agent", agent, "--data"])
@@ -107,7 +107,7 @@ impl Server {
         self.child.lock().expect("nothing panics while holding the child").id()
     }
 
-    /// What it logged from `ready` to its end, for which this waits.
+    /// Its log from `ready` to its end, for which this waits.
     pub fn log(&self) -> Vec<Value> {
         let mut log = self.log.lock().expect("nothing panics while holding the log");
         let lines = match std::mem::replace(&mut *log, Log::Complete(Vec::new())) {
@@ -124,10 +124,10 @@ impl Server {
         child.try_wait().expect("the child can be waited for")
     }
 
-    /// SIGKILL, and no farewell.
+    /// SIGKILL, without a clean stop.
     pub fn kill(&self) {
         let mut child = self.child.lock().expect("nothing panics while holding the child");
-        // It may be dead already, which is what was asked for.
+        // It may be dead already, which is fine.
         let _ = child.kill();
         let _ = child.wait();
     }
@@ -148,7 +148,7 @@ impl Drop for Server {
     }
 }
 
-/// A server that must not come up on a folder: what it said, and how it ended.
+/// A server that must refuse to start on a folder: its output and exit status.
 pub fn refused_start(data: &Path, change: impl FnOnce(&mut Command)) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tasuki"));
     command.args(["serve", "--listen", "127.0.0.1:0", "--log-format", "json", "--data"]).arg(data);
@@ -164,12 +164,12 @@ pub fn raise_open_files() {
     setrlimit(Resource::Nofile, limit).expect("a limit may be raised to its maximum");
 }
 
-/// Whether the long figures are wanted: `./test --full`.
+/// Whether the long runs are wanted: `./test --full`.
 pub fn is_full_run() -> bool {
     std::env::var_os("TASUKI_TEST_FULL").is_some()
 }
 
-/// The seed of a random test: another one in each run, printed, and repeated with `TASUKI_SEED`.
+/// The seed of a random test: new in each run, printed, and repeated with `TASUKI_SEED`.
 pub fn seed(test: &str) -> u64 {
     let given = std::env::var("TASUKI_SEED").ok();
     let seed = given.map_or_else(crate::power_loss::monotonic_ns, |text| {
@@ -217,7 +217,7 @@ pub async fn initiate(client: &Client, task: &str, to: &str) -> String {
     done["handoff_id"].as_str().expect("an id").to_owned()
 }
 
-/// Waits until the server has told of as many rejections, which it does in its own time.
+/// Waits until the server has told of as many rejections, which it does asynchronously.
 pub async fn told_of_rejections(operator: &Client, n_rejections: usize) {
     let told = || Call::get("/v1/acp/messages?type=system.error&limit=200");
     while ok(operator, told()).await["items"].as_array().map_or(0, Vec::len) < n_rejections {}

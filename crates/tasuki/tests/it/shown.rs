@@ -1,5 +1,5 @@
-//! Done means shown, over HTTP: evidence for each criterion, final artifacts that are looked at
-//! where they really lie, and somebody other than the owner who confirms it.
+//! Completion with proof, over HTTP: evidence for each criterion, final artifacts that are checked
+//! at their real place, and a confirmation by an agent other than the owner.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ impl Work {
         ok(&self.alice, Call::get(format!("/v1/handoffs/{}", self.handoff))).await
     }
 
-    /// The newest message to somebody, once there are so many.
+    /// The newest message to an agent, once there are so many.
     async fn told(&self, who: &Client, n_messages: usize) -> Value {
         loop {
             let page = ok(who, Call::get("/v1/acp/inbox")).await;
@@ -92,7 +92,7 @@ async fn what_nobody_answered_is_not_shown() {
         (status, &unknown["code"], &unknown["field"]),
         (422, &json!("schema_invalid"), &json!("evidence[0].criterion"))
     );
-    // As callers did before there was evidence.
+    // As callers did before evidence existed.
     assert_eq!(work.act(&work.bob, "complete", json!({})).await["status"], "completed");
     let shown = work.show().await;
     assert_eq!(shown["completing"], "done");
@@ -153,7 +153,7 @@ async fn final_artifacts_are_looked_at_and_the_owner_may_try_again() {
 #[tokio::test]
 async fn what_cannot_be_looked_at_stays_under_way() {
     let work = Work::begin(json!({})).await;
-    // A name that nothing can resolve, whatever network the test runs in.
+    // A name that never resolves, whatever network the test runs in.
     let url = json!({ "type": "url", "path": "http://artifact.invalid/log" });
     let body = json!({ "final_artifacts": [{ "artifact_id": "log", "ref": url }] });
     let answer = work.act(&work.bob, "complete", body).await;
@@ -163,7 +163,7 @@ async fn what_cannot_be_looked_at_stays_under_way() {
     let root = work.server.with_token(&work.server.token("root", &["--kind", "operator"]));
     let outbox = ok(&root, Call::get("/v1/outbox")).await;
     assert_eq!(outbox["items"][0]["effect"], "look/1");
-    // Whoever named the wrong place names another, or none.
+    // An owner that named the wrong place names another, or none.
     assert_eq!(work.act(&work.bob, "complete", json!({})).await["status"], "completed");
     assert_eq!(ok(&root, Call::get("/v1/outbox")).await["items"], json!([]));
 }

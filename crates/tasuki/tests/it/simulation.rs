@@ -25,22 +25,22 @@ use script::{Act, Script};
 use side::Side;
 use watch::Watch;
 
-/// Steps between two looks at everything.
+/// Steps between two full checks.
 const BATCH_STEPS: usize = 50;
 
 /// How long a run may be, in batches.
 #[derive(Debug, Clone, Copy)]
 struct Bound {
     max: usize,
-    /// So many in a row without anything new say that the script has shown what it can.
+    /// After this many in a row without anything new, the script has shown what it can.
     without_news: usize,
 }
 
-/// The short one is over in some seconds, unless luck hides one of the refusals for long.
+/// The short one takes some seconds, unless one of the refusals comes up late.
 const SHORT: Bound = Bound { max: 900, without_news: 8 };
 const FULL: Bound = Bound { max: 1_000, without_news: 100 };
 
-/// All that can be asked for, and all that it can be refused with.
+/// All commands, and all their refusals.
 const COMMANDS: [&str; 44] = [
     "draft",
     "initiate",
@@ -104,7 +104,7 @@ const CODES: [&str; 14] = [
     "conversation_closed",
 ];
 
-/// What a run has shown: command, the state it met, and what came of it.
+/// The coverage of a run: the command, the state it met, and the result.
 #[derive(Debug, Default)]
 struct Seen {
     signatures: BTreeSet<(&'static str, &'static str, String)>,
@@ -139,12 +139,12 @@ async fn memory_and_sqlite_agree_on_every_step_and_keep_every_promise() {
 }
 
 /// A harness that cannot fail proves nothing: each of these stores breaks one promise, and the
-/// promises alone must tell, with no other side to compare with.
+/// promise checks alone must notice, with no other side to compare with.
 #[tokio::test]
 async fn every_careless_store_is_caught() {
     let seed = seed();
     for (flaw, complaints) in [
-        // Both a task and a thread are kept together by their holds.
+        // Both a task and a thread rely on holds.
         (Flaw::IgnoresHolds, ["active handoffs", "the thread"].as_slice()),
         (Flaw::ForgetsKeys, &["a retry"]),
         (Flaw::DamagesHashes, &["the chain"]),
@@ -170,7 +170,7 @@ fn seed() -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// Plays one script on all sides. An error is the first step at which something went wrong.
+/// Plays one script on all sides. An error names the first step that went wrong.
 async fn run(mut sides: Vec<Side>, seed: u64, bound: Bound) -> Result<Seen, String> {
     let mut script = Script::new(seed);
     let mut watch = Watch::default();

@@ -1,5 +1,5 @@
 //! Connections that send nothing, half a header, or a byte now and then: all of them are closed,
-//! and meanwhile everyone else is answered as before.
+//! and meanwhile other callers are answered as before.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use crate::server::{Server, is_full_run, offer, raise_open_files};
 use crate::wire::{Line, Request};
 
-/// What must hold, however many there are.
+/// The limits, whatever the number of connections.
 const CLOSED_WITHIN_SECONDS: f64 = 10.0;
 const SLOWDOWN_MAX: f64 = 2.0;
 
@@ -22,11 +22,11 @@ const GIVE_UP: Duration = Duration::from_secs(20);
 
 const GOOD_CALLERS: usize = 4;
 
-/// The pace of a good caller. Slower than the server by far, so that what is measured is the
-/// server and not the queue in front of it.
+/// The pace of a good caller. Much slower than the server, so that the server is measured and not
+/// the queue in front of it.
 const PACE: Duration = Duration::from_millis(10);
 
-/// Samples of each good caller before the others come. Enough for a 99th percentile.
+/// Samples of each good caller before the slow ones come. Enough for a 99th percentile.
 const SAMPLES: usize = 250;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -66,7 +66,7 @@ async fn slow_and_silent_connections_are_closed_and_others_do_not_notice() {
     assert!(!is_full_run() || ratio <= SLOWDOWN_MAX, "{ratio:.2} times slower");
 }
 
-/// What would be seen if the server waited for heads as long as they take.
+/// The result if the server waited for request heads without a limit.
 #[tokio::test]
 async fn a_server_that_waits_for_ever_is_noticed() {
     let folder = tempfile::tempdir().unwrap();
@@ -79,8 +79,8 @@ async fn a_server_that_waits_for_ever_is_noticed() {
     closing.await.expect_err("nothing closes it");
 }
 
-/// Callers who do what callers do. Each takes its samples, and goes on until it is calm. Returns
-/// the seconds each request took.
+/// Well-behaved callers. Each takes its samples, and goes on until it is calm. Returns the seconds
+/// each request took.
 pub async fn good_callers(
     server: &Server,
     token: &str,
@@ -113,8 +113,8 @@ pub async fn good_callers(
     callers.join_all().await.concat()
 }
 
-/// Opens a connection, sends less than a request, and returns after how many seconds it was
-/// closed by the other side.
+/// Opens a connection, sends less than a request, and returns after how many seconds the other side
+/// closed it.
 async fn be_slow(address: String, number: usize) -> f64 {
     let stopwatch = Stopwatch::start();
     let mut stream = TcpStream::connect(&address).await.expect("the server accepts");
@@ -128,7 +128,7 @@ async fn be_slow(address: String, number: usize) -> f64 {
     let (mut reading, mut writing) = stream.into_split();
     let trickle = async {
         let mut pace = tokio::time::interval(Duration::from_millis(500));
-        // One in four goes on, a byte at a time: there is progress, and it never ends.
+        // One in four sends a byte at a time: there is progress, but no end.
         while number % 4 == 3 && writing.write_all(b"a").await.is_ok() {
             pace.tick().await;
         }

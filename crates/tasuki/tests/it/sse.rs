@@ -9,18 +9,18 @@ use tasuki::client::{Call, Client};
 
 use crate::hidden_places::{newest, sequence_of};
 
-/// A stream says something every second; one that is silent for this long has failed.
+/// A stream sends something every second; one that is silent for this long has failed.
 const SILENCE_MAX: Duration = Duration::from_secs(20);
 
 #[derive(Debug)]
 pub struct Stream {
     body: Body,
     waiting: Vec<u8>,
-    /// The last id that was seen: where to resume.
+    /// The last id that was seen: the cursor to resume at.
     pub place: Option<String>,
 }
 
-/// One block of the stream. A beat has an id and no name.
+/// One block of the stream. A heartbeat has an id and no name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     pub id: Option<String>,
@@ -38,7 +38,7 @@ impl Stream {
         Self { body: response.into_body(), waiting: Vec::new(), place: after.map(str::to_owned) }
     }
 
-    /// The next block, comments alone left out. `None` once the stream has ended.
+    /// The next block that is not only a comment. `None` once the stream has ended.
     pub async fn next(&mut self) -> Option<Event> {
         loop {
             if let Some(end) = self.waiting.windows(2).position(|pair| pair == b"\n\n") {
@@ -53,7 +53,7 @@ impl Stream {
             let frame = tokio::time::timeout(SILENCE_MAX, self.body.frame())
                 .await
                 .expect("a stream beats every second");
-            // A connection that breaks off ends the stream as much as a farewell does.
+            // A broken connection ends the stream as well as a clean close.
             self.waiting.extend(frame?.ok()?.into_data().unwrap_or_default());
         }
     }
@@ -68,7 +68,7 @@ impl Stream {
         }
     }
 
-    /// All entries up to a place in the ledger.
+    /// All entries up to a sequence number.
     pub async fn until(&mut self, last: u64) -> Vec<Event> {
         let mut entries = Vec::new();
         let is_before = |place: &str| place == "0" || sequence_of(place) < last;
@@ -82,7 +82,7 @@ impl Stream {
     }
 }
 
-/// Everything a caller is shown of the ledger, up to its newest entry.
+/// Every entry that a caller may see, up to the newest.
 pub async fn whole_ledger(client: &Client, filter: &str) -> Vec<Event> {
     let last = newest();
     Stream::open(client, &format!("/v1/events?after=0{filter}"), None).await.until(last).await

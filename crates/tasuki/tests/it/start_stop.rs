@@ -1,5 +1,5 @@
-//! One server has a folder, and it leaves it in order: what was begun is finished and answered,
-//! streams are told where to go on, and everything is on the record.
+//! A folder has one server, which stops cleanly: started requests are finished and answered,
+//! streams are told where to resume, and everything is on the record.
 
 use std::os::unix::fs::symlink;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::power_loss::monotonic_ns;
 use crate::server::{Server, initiate, ok, refused_start, seed};
 use crate::sse::{Event, Stream};
 
-/// As in `config.default.toml`.
+/// The value of `config.default.toml`.
 const DRAIN_NS: u64 = 20_000_000_000;
 
 const STREAMS: usize = 16;
@@ -82,7 +82,7 @@ async fn a_server_that_is_told_to_stop_finishes_and_says_where_to_go_on() {
     }
 }
 
-/// The numbers of the entries that a stream brought, and its last words.
+/// The numbers of the entries on a stream, and its last message.
 struct Closed {
     seen: Vec<u64>,
     last: Event,
@@ -104,8 +104,8 @@ fn family(event: &Event) -> Option<&str> {
     event.name.as_deref()?.split('.').next()
 }
 
-/// What the stream brought before and after is everything that an agent may see, once and in order;
-/// what the server tells by itself, it may tell while it stops.
+/// The entries before and after the restart are everything that an agent may see, once and in
+/// order. The server's own notices may come while it stops.
 async fn check_resumes(next: &Server, tokens: &Tokens, closed: Closed, ledger: &Ledger) {
     let Closed { mut seen, last } = closed;
     assert_eq!(last.name.as_deref(), Some("stream.closing"), "{last:?}");
@@ -122,8 +122,8 @@ async fn check_resumes(next: &Server, tokens: &Tokens, closed: Closed, ledger: &
     assert_eq!(seen, visible(ledger));
 }
 
-/// Without the credentials, which are the operator's, and without the drafts of nobody: all of
-/// these are Alice's own.
+/// Without the credentials, which are the operator's. There are no drafts of other agents: all of
+/// them are Alice's own.
 fn visible(ledger: &Ledger) -> Vec<u64> {
     let is_visible = |name: &str| name.starts_with("handoff.") || name.starts_with("agent.");
     let entries = ledger.entries.iter().filter(|one| is_visible(&one.entry.name));

@@ -1,8 +1,8 @@
-//! What every store promises, as one suite that each of them passes. A row is a function that gets
-//! an empty store; it knows the port and nothing of what is behind it. What only a file can promise
-//! is in [`sqlite_only`].
+//! The promises of every store, as one suite that each of them passes. A row is a function that
+//! gets an empty store; it knows only the port. Promises that only a file can make are in
+//! [`sqlite_only`].
 
-// The rows are tests, although the macro below is what makes test functions of them.
+// The rows are tests, although the macro below generates the test functions.
 #[cfg(test)]
 mod commits;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Scenarios: who takes part, what they ask, and an engine to ask. Knows no test.
+//! Scenarios: the participants, their commands, and an engine to run them. Knows no test.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -174,7 +174,7 @@ pub async fn send_to(
     engine.submit(caller, stream, command, None).await
 }
 
-/// Random numbers that a seed repeats.
+/// Random numbers that repeat with the seed.
 #[derive(Debug)]
 pub struct Random(SeededIds);
 

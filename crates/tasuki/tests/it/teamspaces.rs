@@ -1,5 +1,5 @@
-//! Teamspaces as something one can manage, over HTTP and on the command line: made by whoever runs
-//! the server, configured by their operators, and never seen by one another.
+//! Managing teamspaces, over HTTP and on the command line: created by the operator of the server,
+//! configured by their own operators, and invisible to one another.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use tasuki::client::Call;
 
 use crate::server::{Server, initiate, offer, ok, refused};
 
-/// What a command printed, and how it ended.
+/// The output of a command, and its exit code.
 fn tasuki(data: &Path, arguments: &[&str]) -> (String, String, i32) {
     let output = Command::new(env!("CARGO_BIN_EXE_tasuki"))
         .args(arguments)
@@ -133,7 +133,7 @@ async fn a_new_teamspace_belongs_to_its_operator_alone() {
     assert_eq!(ok(&ruth, Call::get("/v1/teamspace")).await["name"], "Red");
     ok(&ruth, Call::put("/v1/agents/rosa", json!({ "kind": "worker" }))).await;
 
-    // Once it is made, whoever made it has no part in it.
+    // After its creation, its creator has no part in it.
     let again = refused(&root, Call::post("/v1/teamspaces", red)).await;
     assert_eq!((again.status, &again.body["code"]), (409, &json!("already_exists")));
     assert!(!ok(&root, Call::get("/v1/agents")).await.to_string().contains("rosa"));
@@ -143,7 +143,7 @@ async fn a_new_teamspace_belongs_to_its_operator_alone() {
     let feed = crate::sse::whole_ledger(&root, "").await;
     assert!(!format!("{feed:?}").contains("Crimson"));
 
-    // One that came to be without being made belongs to those in it.
+    // A teamspace that exists without having been created this way belongs to its members.
     server.token("gina", &["--kind", "operator", "--teamspace", "green"]);
     let green = json!({ "teamspace": "green", "operator": "root" });
     let taken = refused(&root, Call::post("/v1/teamspaces", green)).await;
@@ -152,7 +152,7 @@ async fn a_new_teamspace_belongs_to_its_operator_alone() {
     let taken = refused(&root, Call::post("/v1/teamspaces", default)).await;
     assert_eq!(taken.body["code"], "already_exists");
 
-    // The names of all are for whoever runs the server, in pages.
+    // The names of all are for the operator of the server, in pages.
     let mut names = Vec::new();
     let mut path = "/v1/teamspaces?limit=2".to_owned();
     loop {
@@ -253,7 +253,7 @@ async fn every_change_of_roles_is_a_line_of_its_teamspace() {
     let theirs = lines("red");
     assert_eq!((theirs.len(), &theirs[0]["agent"]), (1, &json!("rosa")));
 
-    // What was removed is derived again, line by line.
+    // Removed files are derived again, line by line.
     let before = lines("default");
     fs::remove_dir_all(data.join("teamspaces/default/roles")).unwrap();
     let server = Server::start_on(&data, |_| {});

@@ -85,7 +85,7 @@ async fn log_lines_name_the_callers_trace_without_a_collector() {
 
 #[tokio::test]
 async fn nothing_waits_for_a_collector_that_does_not_answer() {
-    // Connections are made by the kernel, and then nobody is there.
+    // The kernel accepts the connections, and no process answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let silent_url = format!("http://{}", silent.local_addr().unwrap());
     let closed_url = "http://127.0.0.1:1".to_owned();
@@ -94,7 +94,7 @@ async fn nothing_waits_for_a_collector_that_does_not_answer() {
         let server = traced_server(&folder, &url);
         let alice = server.agent("alice");
         let started = Stopwatch::start();
-        // More than a batch, so that the exporter is stuck in the middle of it all.
+        // More than a batch, so that the exporter is stuck in the middle of one.
         for _ in 0..600 {
             ok(&alice, Call::get("/v1/handoffs")).await;
         }
@@ -103,7 +103,7 @@ async fn nothing_waits_for_a_collector_that_does_not_answer() {
         assert_eq!(server.stop(), Some(0), "{url}");
         assert!(stopping.seconds() < 15.0, "{url}: {} s", stopping.seconds());
         let log = server.log();
-        assert!(log.iter().any(|line| line["level"] == "WARN"), "{url}: nobody is told");
+        assert!(log.iter().any(|line| line["level"] == "WARN"), "{url}: no warning is logged");
     }
 }
 

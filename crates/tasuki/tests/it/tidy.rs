@@ -1,5 +1,5 @@
-//! Tidy keeps the house rules true: it reads every file of the repository once, prints each
-//! breach as `path:line: what, use instead`, and fails if there is one.
+//! Tidy enforces the house rules: it reads every file of the repository once, prints each breach as
+//! `path:line: what, use instead`, and fails if there is one.
 //!
 //! A rule is a function from the tree to its findings. It does not know which other rules exist,
 //! and it has a bad sample in `samples`: a rule that cannot fail is itself a failure.

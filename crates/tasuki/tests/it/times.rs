@@ -1,4 +1,4 @@
-//! Times in answers have one length, so that they sort as text. What is stored is shown as stored.
+//! Times in answers have one length, so that they sort as text. Stored times are shown as stored.
 
 use engine::clock::{Clock, SystemClock};
 use protocol::time::{Span, Time};
@@ -14,7 +14,7 @@ fn whole_second() -> Time {
     Time::from_millis(millis / 1_000 * 1_000)
 }
 
-/// What is hashed or was sent by others, and is shown as it was.
+/// Fields that are hashed or were sent by others, and are shown unchanged.
 const AS_STORED: [&str; 3] = ["data", "package", "payload"];
 
 /// The times of an answer, with where they are.

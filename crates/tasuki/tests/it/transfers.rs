@@ -1,5 +1,5 @@
-//! From the bot to a person and back, over HTTP: who gets it, who is told what, and that nothing
-//! the customer says is lost.
+//! From the bot to a person and back, over HTTP: which person gets it, what each party is told, and
+//! that no message of the customer is lost.
 
 mod bots;
 mod bundles;
@@ -18,7 +18,7 @@ use tasuki::client::{Call, Client};
 
 use crate::server::{Server, ok, refused};
 
-/// A conversation that `bob` has, and a queue.
+/// A conversation that `bob` holds, and a queue.
 pub struct Desk {
     pub server: Server,
     pub operator: Client,
@@ -38,7 +38,7 @@ impl Desk {
         Self { server, operator, bob, customer, conversation }
     }
 
-    /// A person who is there.
+    /// A person who is present.
     pub async fn person(&self, name: &str) -> Client {
         let agent = json!({ "kind": "human", "profile": { "name": name } });
         ok(&self.operator, Call::put(format!("/v1/agents/{name}"), agent)).await;
@@ -86,7 +86,7 @@ pub fn path(transfer: &Value, action: &str) -> String {
     format!("/v1/transfers/{}/{action}", transfer["transfer_id"].as_str().expect("an id"))
 }
 
-/// The transfer once it stands so.
+/// The transfer once it has this status.
 pub async fn until(who: &Client, transfer: &Value, status: &str) -> Value {
     let path = format!("/v1/transfers/{}", transfer["transfer_id"].as_str().expect("an id"));
     let seen = async {
@@ -112,13 +112,13 @@ async fn from_the_bot_to_a_person_and_back() {
     let transfer = desk.request(&desk.bob, asked).await;
     assert_eq!((&transfer["holder"], &transfer["epoch"]), (&json!("default"), &json!(2)));
 
-    // The bot is silent from here on, and what the customer says is kept.
+    // The bot is silent from here on, and the customer's messages are kept.
     let late = json!({ "parts": [{ "type": "text", "text": "wait" }], "epoch": 1 });
     let late = refused(&desk.bob, Call::post(desk.path("/messages"), late)).await;
     assert_eq!(late.body["code"], "epoch_outdated");
     desk.say(&desk.customer, "hello?", None).await;
 
-    // It is offered to whoever is there.
+    // It is offered to the person who is present.
     let ringing = until(&hana, &transfer, "ringing").await;
     assert_eq!(ringing["agent"]["agentName"], "hana");
     assert_eq!(ringing["bundle"]["transcriptSummary"], "a wrong bill");
@@ -179,7 +179,7 @@ async fn a_queue_shows_who_waits_and_how_long_it_may_take() {
     assert_eq!(waiting[1]["queue_position"], 2);
     assert_eq!(ok(&desk.bob, Call::get("/v1/queues/default")).await["waiting"], Value::Null);
 
-    // Nobody knows yet how long one takes, so nothing is said; later it is a range.
+    // The duration of a transfer is unknown yet, so no estimate is given; later it is a range.
     assert_eq!(first["estimated_wait"], Value::Null);
     act(&hana, &second, "pickup", json!({ "epoch": 2, "accept": true })).await;
     act(&hana, &second, "complete", json!({ "epoch": 3 })).await;

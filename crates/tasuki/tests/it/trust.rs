@@ -1,5 +1,5 @@
-//! A handoff that can be trusted, over HTTP: its artifacts are looked at where they really lie, a
-//! human answers for it, it is negotiated, and its story can be told.
+//! A trustworthy handoff, over HTTP: its artifacts are checked at their real place, a human
+//! approves it, it is negotiated, and its story can be told.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -16,7 +16,7 @@ use tasuki::client::{Call, Client};
 use crate::server::{Server, act, is_full_run, offer, ok, refused};
 use crate::slow_sockets::{good_callers, p99};
 
-/// A server whose artifacts lie in a folder beside its data.
+/// A server whose artifacts are in a folder beside its data.
 struct Shop {
     server: Server,
     root: PathBuf,
@@ -254,13 +254,13 @@ async fn an_offer_can_be_tried_out() {
     assert_eq!(listed["items"].as_array().unwrap().len(), 1, "nothing else was proposed");
 }
 
-/// How much slower others may be while gigabytes are hashed beside them.
+/// How much slower other callers may be while gigabytes are hashed beside them.
 const SLOWDOWN_MAX: f64 = 1.5;
 
-/// How much the server may grow by: its buffers, whatever the size of the artifact.
+/// How much the server may grow: its buffers, whatever the size of the artifact.
 const GROWTH_KIB_MAX: u64 = 32 * 1_024;
 
-/// `bench artifacts` measures the same on what is released, in rounds.
+/// `bench artifacts` measures the same on a release build, in rounds.
 #[tokio::test(flavor = "multi_thread")]
 async fn hashing_gigabytes_slows_nobody_and_takes_no_memory() {
     let megabytes = if is_full_run() { 2_048 } else { 256 };
@@ -317,7 +317,7 @@ async fn what_cannot_be_looked_at_waits_in_the_outbox() {
     let shop = Shop::open();
     let (alice, bob) = (shop.server.agent("alice"), shop.server.agent("bob"));
     let root = shop.server.with_token(&shop.server.token("root", &["--kind", "operator"]));
-    // A name that nothing can resolve, whatever network the test runs in.
+    // A name that never resolves, whatever network the test runs in.
     let url = json!({ "type": "url", "path": "http://artifact.invalid/log" });
     let artifact = json!({ "artifact_id": "log", "ref": url });
     let proposed = ok(&alice, Call::post("/v1/handoffs", with_artifacts("T-1", &[artifact]))).await;

@@ -1,7 +1,7 @@
-//! Who may read a handoff, in every way there is to read one. The matrix is made from the table of
-//! `docs/visibility.md`: each policy, asked of each role, by each way; a cell that the table does
-//! not have fails the test. Reading it all as a coordinator shows that a filter which lets
-//! everything through would be noticed.
+//! Who may read a handoff, in every way to read one. The matrix is made from the table of
+//! `docs/visibility.md`: each policy, for each role, in each way; a cell that the table does not
+//! have fails the test. A run as a coordinator shows that a filter that lets everything through
+//! would be noticed.
 
 mod stage;
 mod ways;
@@ -19,7 +19,7 @@ use self::ways::WAYS;
 use crate::server::{Server, act, initiate, offer, ok, refused};
 use crate::support;
 
-/// One row of the table: a policy, and who may read what it is on.
+/// One row of the table: a policy, and the roles that may read a handoff under it.
 #[derive(Debug)]
 pub struct Row {
     visibility: Value,
@@ -41,8 +41,8 @@ impl Row {
         policy
     }
 
-    /// Whether a role may read it. Where neither is asked, an approver is a human like others, and
-    /// a verifier a member.
+    /// Whether a role may read it. If the policy asks for neither, an approver counts as a human,
+    /// and a verifier as a member.
     fn may_read(&self, role: &str, asks: Asks) -> bool {
         let column = match (role, asks) {
             ("approver", Asks::Neither) => "human",
@@ -84,19 +84,19 @@ fn table() -> Vec<Row> {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_role_reads_what_the_table_says_in_every_way() {
     let rows = table();
-    // Three words for the visibility or none, two for the classification; one pair is refused.
+    // Three values or none for the visibility, two for the classification; one pair is refused.
     assert_eq!(rows.len(), 7, "every policy that can be proposed has a row");
     let stage = Stage::set(&rows).await;
     let (wrong, n_cells, n_closed) = stage.judge(&rows, |role| role).await;
     assert!(wrong.is_empty(), "{} of {n_cells} cells:\n{}", wrong.len(), wrong.join("\n"));
     println!("{n_cells} cells, {n_closed} of them closed, {} ways", WAYS.len());
 
-    // A filter that lets everything through: all are shown what a coordinator is shown.
+    // A filter that lets everything through: every role sees what a coordinator sees.
     let (noticed, _, _) = stage.judge(&rows, |_| "coordinator").await;
     assert_eq!(noticed.len(), n_closed, "{}", noticed.join("\n"));
 }
 
-/// Pages stay full, whatever lies between that the caller may not read, and end.
+/// Pages stay full, whatever hidden rows lie between, and end.
 #[tokio::test]
 async fn a_list_is_paged_past_what_its_reader_may_not_see() {
     let server = Server::start();
@@ -128,7 +128,7 @@ async fn a_list_is_paged_past_what_its_reader_may_not_see() {
     assert!(n_pages <= 3, "{n_pages} pages");
 }
 
-/// What a counter-offer closes is closed, and what it opens is opened by a human only.
+/// A counter-offer can restrict its readers; only a human can widen them.
 #[tokio::test]
 async fn a_counter_offer_changes_who_reads_it() {
     let server = Server::start();
@@ -153,7 +153,7 @@ async fn a_counter_offer_changes_who_reads_it() {
     ok(&mia, show()).await;
 }
 
-/// Earlier releases did not record who may read a handoff; its package says so.
+/// Earlier releases did not record the readers of a handoff; its package names them.
 #[tokio::test]
 async fn a_handoff_of_an_earlier_release_is_read_by_its_package() {
     let (engine, _clock) = support::engine_on(Arc::new(store::Memory::default()));

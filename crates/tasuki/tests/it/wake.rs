@@ -1,5 +1,5 @@
-//! Calling agents that were sent something critical, over real sockets: taken, refused, too slow,
-//! sent elsewhere, and not there at all.
+//! Calling agents that have a critical message, over real sockets: accepted, refused, too slow,
+//! redirected, and unreachable.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ impl World {
         support::sent(&self.engine, &agent("alice"), body).await
     }
 
-    /// Does what is due until nothing is left to do; how often it was tried.
+    /// Carries out what is due until nothing is left; returns the number of attempts.
     async fn carry_out(&self) -> usize {
         let mut n_tried = 0;
         loop {
@@ -115,7 +115,7 @@ async fn an_agent_that_takes_the_call_is_woken_once() {
     }
 }
 
-/// What is told, and the signature that shows who tells it.
+/// The body of the call, and the signature that proves its sender.
 fn check_call(seen: &Seen, stream: &Stream) {
     assert_eq!(seen.line, "POST /wake?of=bob HTTP/1.1");
     assert!(!seen.body.contains("vault"), "what it says is not told: {}", seen.body);
@@ -161,7 +161,7 @@ async fn who_cannot_be_reached_finds_it_in_the_inbox() {
         assert_eq!(world.last(&stream).await, ("message.failed".to_owned(), said));
         let n_calls = receiver.map_or(0, |receiver| receiver.seen().len());
         assert_eq!(n_calls > 0, is_private_allowed && answer.is_some(), "{expected}");
-        // He looks by himself, later, and finds it until he says that he has read it.
+        // He looks by himself later, and finds it until he marks it as read.
         for _ in 0..2 {
             let page = world.engine.inbox(&agent("bob"), InboxStatus::Open, None, 9).await.unwrap();
             assert_eq!(page.items.len(), 1, "{expected}");
@@ -173,10 +173,10 @@ async fn who_cannot_be_reached_finds_it_in_the_inbox() {
         assert!(page.items.is_empty());
         assert_eq!(world.message(&stream).await.status(), Delivery::Read);
     }
-    assert!(elsewhere.seen().is_empty(), "nobody follows a redirect");
+    assert!(elsewhere.seen().is_empty(), "redirects are not followed");
 }
 
-/// Who looked before the call is not called, and neither is who cannot be any more.
+/// An agent that looked before the call is not called, and neither is one whose URL was removed.
 #[tokio::test]
 async fn nobody_is_called_in_vain() {
     let world = World::new(true).await;
@@ -197,7 +197,7 @@ async fn nobody_is_called_in_vain() {
     assert!(receiver.seen().is_empty());
 }
 
-/// The whole way: the operator's word, the secret, the call, the sender who hears of it.
+/// The whole way: the operator's setting, the secret, the call, and the sender who hears of it.
 #[tokio::test]
 async fn a_server_calls_and_signs_with_the_secret_it_told() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -214,7 +214,7 @@ async fn a_server_calls_and_signs_with_the_secret_it_told() {
         let answer = refused(&operator, call(json!(url))).await;
         assert_eq!(answer.body["code"], "schema_invalid", "{}", answer.body);
     }
-    // Nobody is taken off by a word that was left out.
+    // A missing field does not remove the URL.
     let answer = refused(&operator, Call::put("/v1/agents/bob/wake", json!({}))).await;
     assert_eq!(answer.body["code"], "schema_invalid", "{}", answer.body);
     assert_eq!(refused(&bob, call(json!(receiver.url))).await.body["code"], "not_allowed");

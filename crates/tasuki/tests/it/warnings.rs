@@ -1,5 +1,5 @@
-//! What is saved though it cannot work: refused where it never can, and otherwise saved with
-//! warnings that the answer lists and the command line prints.
+//! Settings that cannot work: refused if they never can, and otherwise saved with warnings that the
+//! answer lists and the command line prints.
 
 use serde_json::{Value, json};
 use tasuki::client::{Call, Client};
@@ -160,7 +160,7 @@ async fn a_proposal_to_a_role_that_cannot_accept_is_pointed_out() {
     assert_eq!(refused(&team.operator, Call::put("/v1/agents/bob/roles", wrong)).await.status, 422);
 }
 
-/// Whoever types a command sees its warnings beside what it prints.
+/// The command line prints warnings beside its output.
 #[test]
 fn the_command_line_prints_warnings() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,5 +1,4 @@
-//! One HTTP request with everything about it in the test's hand, and the answer with everything
-//! that came back. Knows no route.
+//! One HTTP request, fully controlled by the test, and its complete answer. Knows no route.
 
 use axum::http::{self, HeaderMap};
 use bytes::Bytes;
@@ -53,7 +52,7 @@ impl Request {
         Line::open(address).await.ask(self).await
     }
 
-    /// As hyper wants it; an error when a header or the path cannot be written down at all.
+    /// As hyper's type; an error if a header or the path is not valid HTTP.
     pub fn build(&self) -> http::Result<http::Request<Full<Bytes>>> {
         let mut request = http::Request::builder().method(self.method.as_str()).uri(&self.path);
         if !self.headers.iter().any(|(name, _)| name == "host") {
@@ -81,7 +80,7 @@ impl Answer {
         self.headers.get(name).map_or("", |value| value.to_str().expect("headers are text"))
     }
 
-    /// The body as JSON; `null` when it is none.
+    /// The body as JSON; `null` if it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.bytes).unwrap_or(Value::Null)
     }

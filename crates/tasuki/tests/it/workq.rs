@@ -1,5 +1,5 @@
-//! The work queue: its items follow the task, and whatever it does, the handoff goes on and says
-//! what became of them.
+//! The work queue: its items follow the task, and whatever it does, the handoff goes on and records
+//! their state.
 
 mod queue;
 
@@ -14,7 +14,7 @@ use tasuki::client::{Call, Client};
 use crate::server::{Server, act, offer, ok, refused, refused_start};
 use queue::{Item, Mode, Queue};
 
-/// The answer to `activate` waits this long for the queue, and then a little for the machine.
+/// The answer to `activate` waits this long for the queue, plus a margin for a slow machine.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 
 /// A server beside a work queue.
@@ -61,7 +61,7 @@ async fn show(client: &Client, id: &str) -> Value {
     ok(client, Call::get(format!("/v1/handoffs/{id}"))).await
 }
 
-/// What the ledger says about the queue, newest first.
+/// The entries about the queue, newest first.
 async fn told(client: &Client, id: &str) -> Vec<(String, Value)> {
     let history = ok(client, Call::get(format!("/v1/handoffs/{id}/history"))).await;
     let entries = history["items"].as_array().expect("a list").iter();
@@ -79,7 +79,7 @@ async fn an_item_follows_its_task_to_the_new_owner_and_back() {
     let Office { queue, alice, bob, .. } = &office;
     queue.put("workq:task-123", "alice");
     let id = office.accepted("T-1", &["workq:task-123"]).await;
-    assert_eq!(queue.calls(), [], "nobody asks before the task changes hands");
+    assert_eq!(queue.calls(), [], "the queue is not asked before the task changes hands");
     assert_eq!(show(alice, &id).await["workq_status"], "not_applicable");
 
     let activated = act(bob, &id, "activate", json!({})).await;
@@ -219,7 +219,7 @@ async fn the_acp_answer_says_what_became_of_the_item_and_a_retry_says_the_same()
         assert_eq!(answer["metadata"]["workq_status"], status);
         queue.calls();
         assert_eq!(ok(bob, call()).await, answer);
-        assert_eq!(queue.calls(), [], "{item}: a retry asks nobody");
+        assert_eq!(queue.calls(), [], "{item}: a retry does not ask the queue");
     }
     let id = office.accepted("without", &[]).await;
     let body = json!({ "action": "activate", "handoff_id": id });

@@ -1,5 +1,5 @@
-//! Sockets: a customer, bots and people on one connection each. What is asked is answered as over
-//! HTTP, what happens is told once and in order, and nobody is told what is not theirs.
+//! Sockets: a customer, bots and people on one connection each. Requests are answered as over HTTP,
+//! events are told once and in order, and no client is told of what it may not see.
 
 mod bounds;
 mod frames;
@@ -14,7 +14,7 @@ use tasuki::client::{Call, Client};
 use crate::server::{Server, ok};
 use socket::Socket;
 
-/// A conversation with its customer, and tokens of those who may have it.
+/// A conversation with its customer, and tokens of its possible holders.
 struct Chat {
     server: Server,
     operator: Client,
@@ -64,7 +64,7 @@ impl Chat {
         self.command("say", json!({ "parts": parts, "epoch": epoch }))
     }
 
-    /// A subscription to this conversation, after a place or from now on.
+    /// A subscription to this conversation, after a cursor or from now on.
     fn follow(&self, after: Option<Value>) -> Value {
         let mut frame = json!({ "do": "subscribe", "conversation": self.id });
         if let Some(after) = after {

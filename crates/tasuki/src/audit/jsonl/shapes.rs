@@ -16,7 +16,7 @@ pub struct Shape {
     pub repeats: bool,
 }
 
-/// What every line has, and some have.
+/// The fields of a line, those of only some lines as options.
 #[derive(Deserialize)]
 struct Seen<'l> {
     event: &'l str,

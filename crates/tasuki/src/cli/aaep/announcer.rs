@@ -1,6 +1,6 @@
-//! What is heard of events, in which order, and what is not: pure, with the time as an argument.
-//! The name of an agent is told when another one spoke before. A state is told if it lasted a
-//! moment. Many sessions that are under way at the beginning are one line.
+//! Which events are told, in which order: pure, with the time as an argument. The name of an agent
+//! is told when another agent spoke before. A state is told if it lasted a moment. Many sessions
+//! that are under way at the beginning are one line.
 
 #[cfg(test)]
 mod tests;
@@ -14,28 +14,28 @@ use super::question::Question;
 use super::speech::{Speech, Text};
 use super::words::{kind, said, who};
 
-/// What passes sooner than this is not worth a word.
+/// A state that is shorter than this is not told.
 const MOMENT: Span = Span::from_millis(500);
 
-/// States that may be told soon. Past this the oldest is not.
+/// States that are waiting to be told. Beyond this the oldest is dropped.
 const HELD_MAX: usize = 64;
 
-/// Before a line of whoever spoke last. Details of a question have half of it: no agent can say
-/// something that looks like one.
+/// Indents a line of the agent that spoke last. The details of a question are indented by half of
+/// it, which no agent's text can imitate.
 const INDENT: &str = "    ";
 
 #[derive(Debug)]
 pub struct Announcer {
     pub speech: Speech,
     pub verbosity: Verbosity,
-    /// Who spoke last: the session and the name.
+    /// The last speaker: the session and the name.
     last: Option<(String, String)>,
     held: Vec<Held>,
-    /// How sessions stand that were under way before.
+    /// The states of sessions that were under way before.
     standing: Vec<Held>,
 }
 
-/// Something that is told in a moment, unless the session goes on before.
+/// A state that is told in a moment, unless the session moves on before.
 #[derive(Debug)]
 struct Held {
     from: Time,
@@ -53,7 +53,7 @@ impl Announcer {
     pub fn hear(&mut self, event: &Value, now: Time) -> Vec<String> {
         let session = event["session_id"].as_str().unwrap_or_default();
         self.held.retain(|held| held.session != session);
-        // That a question is closed is told where it was put.
+        // The end of a question is told where it was asked.
         if kind(event) == QUESTION_SETTLED {
             return Vec::new();
         }
@@ -71,7 +71,7 @@ impl Announcer {
         lines
     }
 
-    /// The lines of a question, with how to answer it for whoever can.
+    /// The lines of a question. They say how to answer it if the listener can.
     pub fn ask(&mut self, question: &Question, can_answer: bool, now: Time) -> Vec<String> {
         let session = question.event["session_id"].as_str().unwrap_or_default();
         self.held.retain(|held| held.session != session);
@@ -84,7 +84,7 @@ impl Announcer {
         lines
     }
 
-    /// What has lasted a moment by now.
+    /// The states that have lasted a moment by now.
     pub fn look(&mut self, now: Time) -> Vec<String> {
         let has_lasted = |held: &Held| now.since(held.from) >= MOMENT;
         let mut lines = Vec::new();
@@ -98,7 +98,7 @@ impl Announcer {
         lines
     }
 
-    /// Waiting for an answer is told by the question.
+    /// Waiting for an answer is not told: the question tells it.
     fn hold(&mut self, event: &Value, held: Held) {
         let is_standing = !event["extensions"]["tasuki"]["stands"].is_null();
         if is_standing {

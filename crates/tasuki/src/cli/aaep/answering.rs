@@ -1,5 +1,6 @@
-//! Which question a typed line answers. Pure. A line is for a question that was open and shown when
-//! its first character was typed, and that still is; a yes to what cannot be undone names it.
+//! Which question a typed line answers. Pure. A line answers a question that was open and shown
+//! when its first character was typed, and that is still open. A yes to an irreversible action must
+//! name the question.
 
 #[cfg(test)]
 mod tests;
@@ -11,13 +12,13 @@ use super::speech::{Speech, Text};
 use crate::cli::typist::Questions;
 use crate::cli::typist::keys::Line;
 
-/// Questions that wait at once. Past this the oldest is no longer offered here.
+/// Open questions. Beyond this the oldest is no longer offered here.
 const QUESTIONS_MAX: usize = 32;
 
-/// The questions that were put here, as long as they wait.
+/// The questions that were asked here and are still open.
 #[derive(Debug)]
 pub struct Asked {
-    /// In which decisions may be typed, and questions are put.
+    /// The language in which questions are asked and decisions may be typed.
     speech: Speech,
     open: Vec<Question>,
     n_asked: usize,
@@ -27,16 +28,16 @@ pub struct Asked {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotAnswered {
     NothingWaits,
-    /// It was begun before this question was shown.
+    /// Typing began before this question was shown.
     TypedBefore(usize),
-    /// The question that it was for does not wait any more.
+    /// Its question is no longer open.
     Closed(usize),
     NoSuchQuestion,
-    /// Several questions were shown, and it names none of them.
+    /// Several questions were shown, and the line names none of them.
     Several,
-    /// The question cannot be undone, and the line does not name it.
+    /// The action is irreversible, and the line does not name the question.
     NotNamed(usize),
-    /// No such answer; what would be one.
+    /// Not an answer; says what would be one.
     Expected(String),
 }
 
@@ -45,7 +46,7 @@ impl Asked {
         Self { speech, open: Vec::new(), n_asked: 0 }
     }
 
-    /// What waits is put in this language from now on.
+    /// Asks open questions in this language from now on.
     pub fn speak(&mut self, speech: Speech) {
         self.speech = speech;
         self.open.iter_mut().for_each(|question| question.speak(speech));
@@ -72,7 +73,7 @@ impl Asked {
         &self.open
     }
 
-    /// What lines that are begun now may answer.
+    /// The questions that a line begun now may answer.
     pub fn numbers(&self) -> Questions {
         self.open.iter().map(|question| question.number).collect()
     }
@@ -122,7 +123,7 @@ impl Asked {
         Ok((question, answer))
     }
 
-    /// A question that was shown when a line was begun, and still waits.
+    /// A question that was shown when the line was begun, and is still open.
     fn shown(&self, number: usize, began: &Questions) -> Result<&Question, NotAnswered> {
         let open = self.open.iter().find(|question| question.number == number);
         match (open, began.contains(&number)) {
@@ -133,13 +134,13 @@ impl Asked {
         }
     }
 
-    /// The one question that a number, or words of it, stand for.
+    /// The one question that a number, or words from it, refer to.
     fn meant(&self, more: &str, began: &Questions) -> Result<&Question, NotAnswered> {
         if let Ok(number) = more.trim_start_matches('#').parse::<usize>() {
             return self.shown(number, began);
         }
         if let Some(gone) = began.iter().find(|number| self.shown(**number, began).is_err()) {
-            // The words may have been of the one that is closed.
+            // The words may refer to the closed question.
             return Err(NotAnswered::Closed(*gone));
         }
         let is_meant = |it: &&Question| began.contains(&it.number) && it.has_words(more);
@@ -151,13 +152,13 @@ impl Asked {
         }
     }
 
-    /// A decision, and what stands after it.
+    /// A decision, and the text after it.
     fn split<'t>(&self, text: &'t str) -> Option<(&'t str, &'t str)> {
         let (word, more) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         self.speech.decision(word).is_some().then_some((word, more.trim()))
     }
 
-    /// Whether what stands after the decision says nothing else than what stands before it.
+    /// Whether the text after the decision means the same as the text before it.
     fn fits(&self, question: &Question, more: &str) -> bool {
         let number = more.trim_start_matches('#').parse::<usize>();
         more.is_empty() || number == Ok(question.number) || question.has_words(more)
@@ -171,8 +172,8 @@ fn named(text: &str) -> Option<(usize, &str)> {
 }
 
 impl NotAnswered {
-    /// In lines. Whoever has to say which question is meant hears what waits, and how each is
-    /// answered.
+    /// The reason, in lines. If the line names none of several questions, it also lists the open
+    /// ones and how to answer each.
     pub fn said(&self, asked: &Asked) -> Vec<String> {
         let waits = asked.open.iter().filter(|_| *self == NotAnswered::Several);
         let first = std::iter::once(self.why(asked.speech));

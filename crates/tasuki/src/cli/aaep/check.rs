@@ -31,7 +31,7 @@ pub struct Options {
     /// None for all.
     pub tiers: Vec<Tier>,
     pub warnings: bool,
-    /// What a recording lacks is an error.
+    /// A missing answer or end in the recording is an error.
     pub strict: bool,
     /// The most errors that are kept of a file, and the most warnings.
     pub findings_max: usize,
@@ -43,7 +43,7 @@ impl Options {
     }
 }
 
-/// Checks all files, several at once, and tells of each in their order.
+/// Checks all files, several at once, and reports each in order.
 pub fn check_all<'p>(
     files: &[&'p Path],
     options: &Options,
@@ -104,7 +104,7 @@ fn check(
     Ok(checking.end())
 }
 
-/// A document by itself.
+/// A document, checked by itself.
 struct Examined<'a> {
     line: usize,
     column: Option<usize>,
@@ -115,7 +115,7 @@ struct Examined<'a> {
 
 enum Content<'a> {
     Event(Box<Event<'a>>),
-    /// The first that was recorded of its session, which was under way.
+    /// The first recorded event of a session that was already under way.
     Joined(Box<Event<'a>>),
     Message(Box<Handshake>),
     Manifest,
@@ -123,9 +123,9 @@ enum Content<'a> {
         event_id: Option<String>,
         session_id: Option<String>,
         is_json: bool,
-        /// Whether an event of some session was meant.
+        /// Whether the document is meant as an event of a session.
         is_event: bool,
-        /// What can be known of the event.
+        /// The readable parts of the event.
         salvaged: Option<Box<Event<'static>>>,
     },
 }
@@ -191,8 +191,8 @@ fn examine_one<'w>(document: Document<'w>, options: &Options) -> Examined<'w> {
     }
 }
 
-/// Whether somebody who recorded says that the session was under way. Few do, and nobody of its
-/// first event.
+/// Whether the recorder marked the event: its session was under way when the recording began. Few
+/// events have the mark, and a session's first event never has it.
 fn is_joined(event: &Event<'_>, text: &str) -> bool {
     !matches!(event.payload, Payload::SessionStarted { .. })
         && text.contains(RECORDED_FROM_HERE)
@@ -218,7 +218,7 @@ fn event_or_message<'t>(
     read_message(text).map(|message| (message, Vec::new()))
 }
 
-/// What a broken document says about itself, if it says it plainly.
+/// The fields of a broken document, where they can be read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Ids<'a> {
@@ -288,8 +288,8 @@ impl Checking<'_> {
         }
     }
 
-    /// Whether a document keeps us from looking at what was asked for: what cannot be read is not
-    /// valid by any rule, and without one of its events the order of a session cannot be told.
+    /// Whether a document prevents the requested check: an unreadable document is not valid by any
+    /// rule, and if one of its events is missing, the order of a session cannot be checked.
     fn is_in_the_way(&self, content: &Content<'_>) -> bool {
         match content {
             Content::Broken { is_json, .. } => !is_json || self.options.wants(Tier::Session),

@@ -1,6 +1,6 @@
-//! Which questions a later event closes. Others may settle them, and the server says so to those
-//! who could have answered; whoever only looks on hears it from what the agent does next, and as
-//! long as that is not plain, a question stays open.
+//! Which questions a later event closes. If another listener settles a question, the server tells
+//! the listeners that could have answered. A listener that only watches infers it from the agent's
+//! next event. A question stays open until that is certain.
 
 use aaep::AGENT_ID;
 use aaep::EXTENSION;
@@ -12,10 +12,11 @@ use super::question::Question;
 use super::speech::Text;
 use super::words::{is_terminal, kind};
 
-/// Answers given here whose calls are remembered. Past this the oldest is forgotten.
+/// Accepted questions whose calls are awaited. Beyond this the oldest is forgotten.
 const ACCEPTED_MAX: usize = 32;
 
-/// What was accepted here and waits for its call: that call says nothing about other questions.
+/// Questions that were accepted here and wait for their call: that call says nothing about other
+/// questions.
 #[derive(Debug, Default)]
 pub struct Accepted(Vec<Question>);
 
@@ -56,8 +57,8 @@ impl Accepted {
         }
     }
 
-    /// A call is made of what was accepted: the question that names it, else the only one that may
-    /// be meant.
+    /// A call follows from an accepted question: the one that names it, or else the only one that
+    /// may be meant.
     fn called(&mut self, call: &Value, open: &[Question]) -> Vec<(usize, Text)> {
         let is_named = |it: &Question| is_after(call, it) && names(it, call);
         let named = open.iter().filter(|it| is_named(it)).map(|it| it.number).collect::<Vec<_>>();
@@ -76,7 +77,7 @@ impl Accepted {
     }
 }
 
-/// Whether the server says of this very question that it is settled.
+/// Whether the server says that this question is settled.
 fn is_of(event: &Value, question: &Question) -> bool {
     let asked = &question.event;
     event["session_id"] == asked["session_id"] && event["question"] == asked["event_id"]
@@ -91,7 +92,7 @@ fn why(event: &Value) -> Text {
     }
 }
 
-/// Whether an event is of the question's session, and later.
+/// Whether an event is of the question's session, and later than the question.
 fn is_after(event: &Value, question: &Question) -> bool {
     let at = |event: &Value| event["timestamp"].as_str()?.parse::<Time>().ok();
     let asked = &question.event;
@@ -99,10 +100,10 @@ fn is_after(event: &Value, question: &Question) -> bool {
     is_later && event["session_id"] == asked["session_id"] && event["event_id"] != asked["event_id"]
 }
 
-/// Leaving for another state than these withdraws nothing.
+/// A change to any other state withdraws nothing.
 fn is_withdrawal(event: &Value) -> bool {
     let is_back = matches!(event["to_state"].as_str(), Some("thinking" | "deciding"));
-    // Several changes that were told as one may have withdrawn nothing.
+    // Several changes merged into one event may have withdrawn nothing.
     let is_one = event["extensions"][EXTENSION]["merged"].is_null();
     event["from_state"] == "awaiting_input" && is_back && is_one
 }
@@ -114,7 +115,7 @@ fn names(question: &Question, call: &Value) -> bool {
         || same(&link["action_hash"], &of_call["action_hash"])
 }
 
-/// Whether an irreversible call that no question names may rest on this one.
+/// Whether an irreversible call that no question names may follow from this one.
 fn may_be_meant(question: &Question, call: &Value) -> bool {
     let asked = &question.event;
     let link = &asked["extensions"]["tasuki"];

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde_json::value::RawValue;
 
-/// What is read at once. Large enough to be worth several threads.
+/// Bytes read at once. Enough to be worth several threads.
 pub const WINDOW_BYTES: usize = 4 * 1024 * 1024;
 
-/// A line that is longer is no document of ours; an event has 256 KiB.
+/// A longer line is not a document; an event has at most 256 KiB.
 pub const LINE_BYTES_MAX: usize = 1024 * 1024;
 
 /// A document over many lines, or a list, is read whole.
@@ -28,11 +28,11 @@ pub struct Document<'a> {
 /// A file, or standard input.
 pub struct Source {
     reader: Box<dyn Read + Send>,
-    /// Read, and not yet handed out.
+    /// Bytes that were read and not yet handed out.
     rest: Vec<u8>,
     line: usize,
     is_over: bool,
-    /// The end of a line that is too long is yet to come.
+    /// The last line read is too long, and its end is yet to come.
     is_in_long_line: bool,
     form: Option<Form>,
     name: String,
@@ -47,7 +47,7 @@ pub enum Form {
     Values,
 }
 
-/// All documents of a file that is looked at as a whole, each with its line.
+/// All documents of a file that is read as a whole, each with its line.
 pub fn read_whole(path: &Path) -> Result<Vec<(usize, String)>> {
     let mut source = Source::open(path)?;
     let (mut window, mut all, mut n_bytes) = (Vec::new(), Vec::new(), 0);
@@ -63,7 +63,7 @@ pub fn read_whole(path: &Path) -> Result<Vec<(usize, String)>> {
     Ok(all)
 }
 
-/// Whether all files can be opened, before the first is looked into.
+/// Checks that all files can be opened, before the first is read.
 pub fn check_readable(files: &[PathBuf]) -> Result<()> {
     let mut files = files.iter().filter(|file| file.as_os_str() != "-");
     files.try_for_each(|file| Source::open(file).map(|_| ()))
@@ -126,7 +126,7 @@ impl Source {
         Ok(())
     }
 
-    /// Empty lines are passed over. Of one that is too long only the beginning is a document.
+    /// Skips empty lines. Of a line that is too long only the beginning is a document.
     fn lines<'w>(&mut self, window: &'w [u8]) -> Vec<Document<'w>> {
         let mut documents = Vec::new();
         for line in window.split_inclusive(|byte| *byte == b'\n') {
@@ -143,7 +143,8 @@ impl Source {
     }
 }
 
-/// By how it begins: a document on the first line, or on the second as well, is one of many.
+/// Decided by the beginning: `Lines` if the first line is a whole document or the second begins
+/// another, else `Values`.
 fn form_of(start: &[u8]) -> Form {
     let mut lines = start.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let mut lines = lines.by_ref().filter(|line| !line.is_empty());
@@ -159,7 +160,8 @@ fn form_of(start: &[u8]) -> Form {
     }
 }
 
-/// The values of a text, those in lists one by one. From where it is no JSON, the rest is one.
+/// The values of a text, those in lists one by one. From the first byte that is not JSON, the rest
+/// is one document.
 fn values(bytes: &[u8]) -> Vec<Document<'_>> {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return vec![Document { line: 1, bytes }];

@@ -1,4 +1,4 @@
-//! `tasuki aaep erase`: what a session says goes, on the record.
+//! `tasuki aaep erase`: erases what a session says, on the record.
 
 use anyhow::Result;
 use clap::Args;
@@ -22,7 +22,7 @@ pub struct EraseArgs {
     reason: String,
 }
 
-/// Until nothing is left.
+/// Repeats until nothing is left.
 pub async fn run(args: EraseArgs) -> Result<u8> {
     let reached = args.reach.connect().await?;
     let path = format!("/aaep/v1/sessions/{}/erase", percent_encode(&args.session));

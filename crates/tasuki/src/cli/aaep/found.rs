@@ -1,4 +1,4 @@
-//! What was found in files, for people, for programs and for continuous integration.
+//! Findings in files, for people, for programs and for continuous integration.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::output;
 
-/// One thing that was found, as `--json` prints it.
+/// One finding, as `--json` prints it.
 #[derive(Debug, Clone, Serialize)]
 pub struct Finding {
     pub file: String,
@@ -35,7 +35,7 @@ pub enum Level {
     Warning,
 }
 
-/// Where in a file a document is, and what it says about itself.
+/// The position of a document in a file, and the ids that it names.
 #[derive(Debug, Clone, Default)]
 pub struct Place {
     pub line: usize,
@@ -45,7 +45,7 @@ pub struct Place {
     pub session_id: Option<String>,
 }
 
-/// All that there is to say about a file.
+/// The result for a file.
 #[derive(Debug, Clone, Default)]
 pub struct FileReport {
     pub file: String,
@@ -122,7 +122,7 @@ impl Finding {
 
 const TIERS: [Tier; 3] = [Tier::Schema, Tier::Spec, Tier::Session];
 
-/// The reports as JUnit has them: a suite for each file, in it a case for each tier.
+/// The reports in the form of JUnit: a suite for each file, with a case for each tier.
 pub fn junit(reports: &[FileReport]) -> String {
     let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let failed = |report: &FileReport| {
@@ -183,7 +183,7 @@ fn case(xml: &mut String, report: &FileReport, tier: Tier) {
     xml.push_str("      </failure>\n    </testcase>\n");
 }
 
-/// What XML cannot have is gone already: findings are clean text.
+/// Characters that XML cannot have are gone already: findings are clean text.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in output::clean(text).chars() {

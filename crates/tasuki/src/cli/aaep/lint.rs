@@ -1,5 +1,5 @@
-//! `tasuki aaep lint`: whether recorded sessions are good for somebody who listens. Advice, not
-//! rules; asks nobody.
+//! `tasuki aaep lint`: whether recorded sessions are good to listen to. Advice, not rules; works
+//! offline.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

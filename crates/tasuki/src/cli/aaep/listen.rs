@@ -1,5 +1,5 @@
 //! `tasuki aaep listen`: a subscriber in a terminal. Plain lines, one for each announcement, so
-//! that a screen reader can follow: nothing is drawn over, and nothing is said by colour.
+//! that a screen reader can follow: no line is overwritten, and colour carries no meaning.
 
 use std::collections::HashSet;
 
@@ -99,7 +99,7 @@ pub async fn run(args: ListenArgs) -> Result<u8> {
     listener.run().await
 }
 
-/// A server that runs: nobody announces anything to one that does not.
+/// A running server: no agent announces anything to a server that does not run.
 pub async fn server(reach: &Reach) -> Result<Client> {
     let reached = reach.connect().await?;
     if reached.node.is_some() {

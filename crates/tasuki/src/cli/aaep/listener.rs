@@ -1,5 +1,5 @@
-//! Somebody who listens in a terminal: what is announced is told line by line, what is asked is put
-//! and answered, the terms are changed as it goes.
+//! A listener in a terminal: events are told line by line, questions are asked and answered, and
+//! the terms can be changed along the way.
 
 use std::collections::HashSet;
 
@@ -28,7 +28,7 @@ use crate::cli::typist::{Questions, Typist};
 use crate::client::Refused;
 use crate::{exit_code, output};
 
-/// How often it is looked whether the time of a question is over.
+/// How often open questions are checked for a timeout.
 const LOOK_EVERY: Span = Span::from_millis(500);
 
 /// What can be typed.
@@ -45,7 +45,7 @@ const HELP: [Text; 10] = [
     Text::HelpQuit,
 ];
 
-/// What becomes of what is heard.
+/// How events are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Telling {
     Words,
@@ -61,7 +61,7 @@ pub struct Listener {
     pub announcer: Announcer,
     pub answers: bool,
     pub recorder: Option<Recorder>,
-    /// Whether to go when the sessions that were heard are over.
+    /// Whether to leave when the sessions that were heard are over.
     pub until_end: bool,
     pub asked: Asked,
     pub accepted: Accepted,
@@ -90,7 +90,7 @@ impl Listener {
             ..Close::default()
         });
         if let Ok(End::Left) = ended {
-            // The server may be gone, or has ended it already.
+            // The server may be gone, or may have closed it already.
             let _ = self.subscriber.send(&close).await;
         }
         ended.map(|_| exit_code::OK)
@@ -195,7 +195,7 @@ impl Listener {
         output::remark(&self.announcer.speech.say(text, filled));
     }
 
-    /// From the last of these lines on, what is typed may answer what waits now.
+    /// From the last of these lines on, a typed line may answer the questions that are open now.
     fn show(&self, lines: &[String]) {
         output::lines(lines, || self.typist.screen.set(self.asked.numbers()));
     }
@@ -207,7 +207,7 @@ impl Listener {
         self.say(Text::Closed, &[("number", &number.to_string()), ("why", &why)]);
     }
 
-    /// What becomes of waiting.
+    /// Checks what is due by now: questions that timed out, and states to tell.
     fn look(&mut self, is_quiet: bool) -> Result<()> {
         let now = SystemClock.now();
         let is_over = |it: &&Question| now >= it.due;
@@ -242,7 +242,7 @@ impl Listener {
         Ok(Next::On)
     }
 
-    /// What waits, as it stands now.
+    /// Shows the open questions again, as they stand now.
     fn put_again(&mut self) {
         let open = self.asked.open().to_vec();
         for question in &open {
@@ -258,7 +258,7 @@ impl Listener {
         HELP.iter().for_each(|text| output::remark(&speech.say(*text, &filled)));
     }
 
-    /// Answers the question that a line was begun for, if it still waits.
+    /// Answers the question that a line was begun for, if it is still open.
     async fn answer(&mut self, line: &Line<Questions>) -> Result<()> {
         if !self.answers {
             self.say(Text::AnswersOff, &[]);
@@ -371,7 +371,7 @@ impl Listener {
         Ok(Next::On)
     }
 
-    /// Nothing more can be typed: others must not wait for our answer.
+    /// Nothing more can be typed: agents must not wait for our answer.
     async fn only_listen(&mut self) -> Result<Next> {
         if !std::mem::replace(&mut self.answers, false) {
             return Ok(Next::On);

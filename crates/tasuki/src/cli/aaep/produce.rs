@@ -1,5 +1,5 @@
-//! A recording, announced at a server by an agent: at times of today, and with questions that are
-//! asked anew.
+//! A recording that an agent announces at a server: with current times, and with questions that are
+//! asked again.
 
 use std::collections::HashMap;
 
@@ -16,17 +16,17 @@ use super::words::kind;
 use crate::client::{Call, Client, Refused, percent_encode};
 use crate::{exit_code, output};
 
-/// How long the server lets us wait for an answer at once.
+/// How long one request waits for an answer.
 const WAIT: &str = "20s";
 
-/// Events that go out together when nothing is to be waited for. The server takes 256.
+/// Events that are sent together when there is no pause between them. The server takes 256.
 const BATCH_EVENTS: usize = 64;
 
 struct Producing {
     client: Client,
     agent: String,
     new_ids: bool,
-    /// What an id of the recording is called now.
+    /// The new id for each id of the recording.
     names: HashMap<String, String>,
     /// Events of one session that were not sent yet.
     batch: Vec<Value>,
@@ -44,7 +44,7 @@ pub async fn run(
     let mut last: Option<Time> = None;
     let mut n_events = 0;
     for Recorded { at, said } in recording {
-        // Answers are given anew.
+        // Recorded answers are skipped: the questions are answered again.
         let Said::Event { event, .. } = said else { continue };
         let pause = last.map(|last| at.since(last)).filter(|pause| pause.as_millis() > 0);
         if let (Some(pause), Speed::Times(_)) = (pause, speed) {
@@ -82,7 +82,7 @@ impl Producing {
         Ok(())
     }
 
-    /// The same event, of this agent and of now.
+    /// The same event, with this agent and the current time.
     fn made_new(&mut self, mut event: Value) -> Value {
         event["producer"]["agent_id"] = self.agent.as_str().into();
         event["timestamp"] = stamp(SystemClock.now()).into();
@@ -97,7 +97,7 @@ impl Producing {
                 event[field] = self.names.entry(id).or_insert_with(new).as_str().into();
             }
         }
-        // A new session is not part of what the recorded one was part of.
+        // A new session is not linked to what the recorded session was linked to.
         let own = event.get_mut("extensions").and_then(|all| all.get_mut(EXTENSION));
         if let Some(own) = own.and_then(Value::as_object_mut) {
             own.remove("conversation_id");
@@ -118,7 +118,7 @@ impl Producing {
     }
 
     /// Ends a session that cannot go on, in place of the first event that was not recorded. If that
-    /// is refused too, it stays as it is.
+    /// is refused too, the session stays as it is.
     async fn cancel(&self, first: &Value) {
         let mut cancelled = json!({
             "@context": CONTEXT,

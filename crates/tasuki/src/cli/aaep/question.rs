@@ -1,4 +1,4 @@
-//! A question to whoever listens: how it is put, and what counts as an answer.
+//! A question to a listener: how it is asked, and what counts as an answer.
 
 use aaep::event::Decision;
 use aaep::handshake::Response;
@@ -9,8 +9,8 @@ use super::speech::{Speech, Text};
 use super::words::{kind, translated, who};
 use crate::output::clean;
 
-/// What is shown of an agent's own context of a question. Nobody listens to more than this before
-/// they decide.
+/// How much of the agent's own context of a question is shown. Listeners decide before they hear
+/// more than this.
 const CONTEXT_LINES_MAX: usize = 8;
 const CONTEXT_CHARS_MAX: usize = 200;
 
@@ -19,22 +19,22 @@ const SECONDS_MAX: u64 = 86_400;
 
 #[derive(Debug, Clone)]
 pub struct Question {
-    /// What people call it by.
+    /// The number by which people refer to it.
     pub number: usize,
     pub event: Value,
-    /// When its time is over, by the clock of whoever listens.
+    /// Its deadline, by the listener's clock.
     pub due: Time,
     speech: Speech,
 }
 
-/// What somebody typed, as an answer.
+/// A typed answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
     Decision(Decision),
     Response(Response),
 }
 
-/// What is said about undoing an action.
+/// Whether an action can be undone, as far as the question says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Undo {
     No,
@@ -44,12 +44,12 @@ enum Undo {
 }
 
 impl Question {
-    /// An event that asks.
+    /// `None` if the event is not a question.
     pub fn of(event: &Value, number: usize, now: Time, speech: Speech) -> Option<Self> {
         if !matches!(kind(event), "awaiting.confirmation" | "awaiting.clarification") {
             return None;
         }
-        // The server says how much of its time is left; a recording does not.
+        // The server says how many seconds are left; a recording does not.
         let seconds = event["timeout_seconds"].as_u64().unwrap_or_default().min(SECONDS_MAX);
         let left = event["extensions"]["tasuki"]["seconds_left"].as_u64();
         let seconds_left = left.map_or(seconds, |left| left.min(seconds));
@@ -58,7 +58,7 @@ impl Question {
         Some(Self { number, event: event.clone(), due, speech })
     }
 
-    /// What became of it, if that is known already when it is heard.
+    /// Its result, if that is already known when it is heard.
     pub fn settled(&self) -> Option<Text> {
         match self.event["extensions"]["tasuki"]["settled"].as_str()? {
             "answered" => Some(Text::AskedAnswered),
@@ -74,7 +74,7 @@ impl Question {
         translated(&self.event, name, self.speech).unwrap_or_else(own)
     }
 
-    /// From now on it is put in this language, as far as its producer gives translations.
+    /// From now on it is asked in this language, as far as its producer gives translations.
     pub fn speak(&mut self, speech: Speech) {
         self.speech = speech;
     }
@@ -83,7 +83,7 @@ impl Question {
         kind(&self.event) == "awaiting.confirmation"
     }
 
-    /// The lines in which it is put to whoever can answer.
+    /// The lines of the question, for a listener that can answer.
     pub fn asked(&self, now: Time) -> Vec<String> {
         let mut lines = self.told(now);
         let answers = self.expected();
@@ -91,7 +91,8 @@ impl Question {
         lines
     }
 
-    /// The same for whoever cannot. What bears on the decision is told, each thing once.
+    /// The lines for a listener that cannot answer. Everything that bears on the decision is told
+    /// once.
     pub fn told(&self, now: Time) -> Vec<String> {
         let speech = self.speech;
         let (name, number) = (who(&self.event, speech), self.number.to_string());
@@ -124,7 +125,7 @@ impl Question {
         }
         details.extend(self.more());
         for (at, Choice { value, label, is_translated }) in self.choices().iter().enumerate() {
-            // The value is a word of the agent's own language.
+            // The value is a word in the agent's own language.
             let is_clear = *is_translated || clean(label).to_lowercase() == value.to_lowercase();
             let value = if is_clear { String::new() } else { format!(" ({})", clean(value)) };
             details.push(format!("{}: {}{value}", at + 1, clean(label)));
@@ -155,7 +156,7 @@ impl Question {
         ours["texts_in"].is_string() && !is_translated
     }
 
-    /// What else the agent says of it, and in which language.
+    /// The agent's context of the question, and its language.
     fn more(&self) -> Vec<String> {
         let cut = |text: &str| match text.char_indices().nth(CONTEXT_CHARS_MAX) {
             Some((end, _)) => format!("{}…", clean(&text[..end])),
@@ -180,14 +181,14 @@ impl Question {
         lines
     }
 
-    /// Whether a yes must name the question: what may not be undone is not agreed to by a word that
-    /// could have been meant for something else.
+    /// Whether a yes must name the question: a word that could be meant for another question does
+    /// not approve an irreversible action.
     pub fn must_be_named(&self) -> bool {
         self.is_confirmation() && matches!(self.undo(), Undo::No | Undo::NotSaid)
     }
 
-    /// Whether these are words of what is asked. Only short words, which every text has, are not
-    /// enough.
+    /// Whether these words are from the question's text. Short words are not enough: every text has
+    /// them.
     pub fn has_words(&self, words: &str) -> bool {
         let name = if self.is_confirmation() { "action" } else { "question" };
         let own = clean(self.event[name].as_str().unwrap_or_default());
@@ -223,7 +224,7 @@ impl Question {
         }
     }
 
-    /// No is always one of the answers, whatever the question lists.
+    /// Reject is always an answer, whatever the question lists.
     fn allows(&self, decision: Decision) -> bool {
         let listed = self.event["allowed_replies"].as_array();
         match decision {
@@ -234,7 +235,8 @@ impl Question {
         }
     }
 
-    /// What can be typed, with its number: that counts however many questions wait, now and later.
+    /// What can be typed, with the question's number: valid however many questions are open, now
+    /// and later.
     fn expected(&self) -> String {
         let (speech, number) = (self.speech, self.number.to_string());
         let or = format!(" {} ", speech.word(Text::Or));
@@ -260,7 +262,7 @@ impl Question {
         ways.join(&or)
     }
 
-    /// A line for somebody who has to say which question is meant.
+    /// The line of an open question, for a listener that must say which one is meant.
     pub fn waits(&self) -> String {
         let name = if self.is_confirmation() { "action" } else { "question" };
         let (number, text, answers) = (self.number.to_string(), self.text(name), self.expected());
@@ -268,7 +270,7 @@ impl Question {
         self.speech.say(Text::Waits, &filled)
     }
 
-    /// What was typed as an answer, or what would be one.
+    /// The typed answer, or a text that says what would be one.
     pub fn answer(&self, typed: &str) -> Result<Answer, String> {
         let typed = typed.trim();
         let (number, answers) = (self.number.to_string(), self.expected());
@@ -325,7 +327,7 @@ fn risk(level: &str) -> Option<Text> {
 fn has_words(text: &str, words: &str) -> bool {
     let (text, words) = (text.to_lowercase(), words.to_lowercase());
     let own: Vec<&str> = words_of(&text).collect();
-    // Some languages write without spaces: there, a part of the text is words of it.
+    // Some languages write without spaces: there, a part of the text counts as words of it.
     let is_part = |word: &str| !word.is_ascii() && text.contains(word);
     let is_telling = |word: &str| {
         let n_chars = word.chars().count();
@@ -340,7 +342,7 @@ fn words_of(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// Accents that are characters of their own belong to their word.
+/// A combining accent belongs to its word.
 fn is_mark(character: char) -> bool {
     matches!(character, '\u{300}'..='\u{36f}')
 }

@@ -1,5 +1,5 @@
-//! Events as they came, one on each line of a file, in the order in which they were announced:
-//! what is critical comes early, and is put back in its place.
+//! Events as they were sent, one on each line of a file, in the order in which they were announced.
+//! Critical events arrive early, and are put back in their place.
 
 use std::collections::HashSet;
 use std::fs::OpenOptions;
@@ -16,9 +16,9 @@ use super::words::{is_terminal, kind};
 
 pub struct Recorder {
     out: Box<dyn Write + Send>,
-    /// What came early, and what it may come after.
+    /// Events that arrived early and are not written yet.
     early: Vec<Early>,
-    /// The sessions of which something is written.
+    /// The sessions with an event in the file.
     begun: HashSet<String>,
     pub n_events: usize,
 }
@@ -29,7 +29,7 @@ struct Early {
 }
 
 impl Recorder {
-    /// A new file; one that is there already is not written over.
+    /// A new file; an existing one is not overwritten.
     pub fn create(path: &Path) -> Result<Self> {
         let out: Box<dyn Write + Send> = if path.as_os_str() == "-" {
             Box::new(io::stdout())
@@ -42,7 +42,7 @@ impl Recorder {
 
     pub fn event(&mut self, text: &str, event: &Value, is_in_order: bool) -> Result<()> {
         if is_stands(event) {
-            // The server says it to whoever begins to listen; nobody announced it.
+            // The server sends it to each new listener; no agent announced it.
             return Ok(());
         }
         self.n_events += 1;
@@ -61,13 +61,13 @@ impl Recorder {
         self.write(text, event)
     }
 
-    /// A message of our own. Whatever it is about has been told.
+    /// A message of our own. The event that it is about is already written.
     pub fn message(&mut self, text: &str) -> Result<()> {
         self.settle()?;
         self.line(text)
     }
 
-    /// Nothing more is to come before what came early.
+    /// Writes the events that arrived early: nothing more is to come before them.
     pub fn settle(&mut self) -> Result<()> {
         for early in std::mem::take(&mut self.early) {
             self.write(&early.text, &early.event)?;
@@ -75,7 +75,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// An event in its place. The first of a session that was under way says so.
+    /// Writes an event in its place. The first event of a session that was under way is marked.
     fn write(&mut self, text: &str, event: &Value) -> Result<()> {
         let session = event["session_id"].as_str().unwrap_or_default();
         let is_first = !self.begun.contains(session);
@@ -99,8 +99,8 @@ impl Recorder {
 }
 
 /// Whether one event was announced before another one: by the numbers of their session, where both
-/// have one, else by their times. At the same time, what came early is the later one: it is a
-/// question, or the end of something.
+/// have one, else by their times. At equal times the event that arrived early is the later one: it
+/// is a question, or the end of something.
 fn is_announced_before(early: &Value, other: &Value) -> bool {
     let number = |event: &Value| event["sequence_number"].as_u64();
     let is_same_session = early["session_id"] == other["session_id"];
@@ -111,15 +111,15 @@ fn is_announced_before(early: &Value, other: &Value) -> bool {
     at(early) < at(other)
 }
 
-/// What a producer marks so is recorded, unless it says nothing either.
+/// Whether it is the state that a new listener is sent. Other events with the mark are recorded.
 fn is_stands(event: &Value) -> bool {
     event["extensions"][EXTENSION]["stands"] == true
         && kind(event) == "state.changed"
         && event["from_state"] == event["to_state"]
 }
 
-/// A question without what the server says of it to one listener at one moment; nothing if it says
-/// nothing.
+/// A question without the fields that the server adds for one listener at one moment; `None` if it
+/// has none.
 fn as_announced(event: &Value) -> Option<String> {
     let is_copy = event["extensions"][EXTENSION].is_object() && event["reply_token"].is_string();
     let mut document = is_copy.then(|| event.as_object().cloned()).flatten()?;

@@ -53,7 +53,7 @@ pub struct ReplayArgs {
 const HELP: &str = "At a server, questions are asked again, and the replay waits for the answers. \
                     If they are other ones, it ends where the recording no longer fits.";
 
-/// How fast time goes.
+/// The speed of the playback.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Speed {
     Times(f64),
@@ -120,7 +120,7 @@ fn read(args: &ReplayArgs) -> Result<Vec<Recorded>> {
     Ok(recording)
 }
 
-/// As a listener would hear it. Time is that of the recording; only the waits are real.
+/// As a listener would hear it. The clock is that of the recording; only the pauses are real.
 async fn tell(args: &ReplayArgs, recording: &[Recorded]) {
     let mut playing = Playing {
         shaper: Shaper::new(&args.terms.capabilities(), Cursor::default()),
@@ -155,7 +155,7 @@ struct Playing {
 }
 
 impl Playing {
-    /// Up to a moment, with all that is to be said before.
+    /// Plays up to a moment, with everything that is due before it.
     async fn wait_until(&mut self, at: Time) {
         while let Some(next) = self.shaper.next_at(self.now).filter(|next| *next < at) {
             self.pass(next).await;
@@ -164,7 +164,7 @@ impl Playing {
         self.pass(at).await;
     }
 
-    /// Up to the next that is to be said; false if there is nothing.
+    /// Plays up to the next due line; false if there is none.
     async fn step(&mut self) -> bool {
         let Some(next) = self.shaper.next_at(self.now) else { return false };
         self.pass(next).await;

@@ -1,5 +1,5 @@
-//! What a listener's own terminal says, in every language that somebody wrote down: one plain file
-//! for each in `speech/`, in the form of our announcements. English stands in for all others.
+//! The texts of a listener's own terminal, in every available language: one plain file for each in
+//! `speech/`, in the form of our announcements. English is the fallback.
 
 use std::sync::LazyLock;
 
@@ -25,7 +25,7 @@ static CATALOGUES: LazyLock<Vec<Catalogue>> = LazyLock::new(|| {
 
 macro_rules! texts {
     ($($variant:ident($($field:ident),*) = $key:literal;)*) => {
-        /// Something that the terminal says.
+        /// A text that the terminal says.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Text {
             $($variant,)*
@@ -149,7 +149,7 @@ texts! {
 pub struct Speech(&'static Catalogue);
 
 impl Speech {
-    /// The nearest to the language that a listener prefers.
+    /// The closest match for the listener's preferred language.
     pub fn new(preferred: Option<&str>) -> Self {
         let language = preferred.map_or("en", |tag| catalogue(tag).language);
         let found = CATALOGUES.iter().find(|one| one.language == language);
@@ -165,7 +165,7 @@ impl Speech {
         let template = levels.expect("English has every text").normal;
         let mut out = String::with_capacity(template.len());
         let mut rest = template;
-        // One pass, so that a name that looks like a placeholder stays a name.
+        // One pass, so that a name that looks like a placeholder is not replaced.
         while let Some((before, after)) = rest.split_once('{') {
             let (name, after) = after.split_once('}').expect("a file is read if its braces close");
             let value = filled.iter().find(|(known, _)| *known == name);
@@ -244,7 +244,7 @@ mod tests {
         assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
     }
 
-    /// What is the same word in another language.
+    /// Texts that are the same word in English and another language.
     const SAME_IN_ENGLISH: &[&str] = &["urgent", "no", "tool_error"];
 
     #[test]

@@ -33,7 +33,7 @@ const LINE_BYTES_MAX: usize = 1024 * 1024 + 4 * 1024;
 /// Lines that were read and not yet sent.
 const LINES_MAX: usize = 4;
 
-/// How long what was sent may take to be answered, once there is no more input.
+/// How long to wait for the last answers after the end of the input.
 const LAST_ANSWERS_MAX: Duration = Duration::from_secs(10);
 
 /// It speaks JSON whatever is asked for.
@@ -44,7 +44,7 @@ pub struct StdioArgs {
     reach: Reach,
 }
 
-/// Passes some time after the end of the input.
+/// Elapses some time after the end of the input.
 type Late = Pin<Box<Timeout<Pending<()>>>>;
 
 enum Next {
@@ -116,17 +116,17 @@ async fn converse(socket: &mut Socket) -> Result<u8> {
     }
 }
 
-/// The process is told to end by the end of its input, or by the peer.
+/// Closes the connection, after the end of the input or at the peer's request.
 async fn leave(socket: &mut Socket) -> Result<u8> {
     let frame = CloseFrame { code: CloseCode::Normal, reason: "".into() };
-    // Whoever is gone already needs no farewell.
+    // A peer that is gone already needs no close frame.
     let _ = socket.close(Some(frame)).await;
     let gone = async { while let Some(Ok(_)) = socket.next().await {} };
     let _ = tokio::time::timeout(Duration::from_secs(1), gone).await;
     Ok(exit_code::OK)
 }
 
-/// The server has ended it: what it said, and how this process ends.
+/// The server has closed the connection: what it said, and the exit code.
 fn closed(frame: Option<CloseFrame>) -> Result<u8> {
     let (code, reason) = match &frame {
         Some(frame) => (u16::from(frame.code), frame.reason.as_str()),
@@ -161,7 +161,8 @@ fn too_long() -> String {
         .to_string()
 }
 
-/// The lines of standard input. A thread of its own: it may wait for one when the process ends.
+/// The lines of standard input. Read on a thread of its own, which may still block when the process
+/// ends.
 fn lines() -> mpsc::Receiver<Line> {
     let (sender, lines) = mpsc::channel(LINES_MAX);
     std::thread::spawn(move || {
@@ -175,7 +176,7 @@ fn lines() -> mpsc::Receiver<Line> {
     lines
 }
 
-/// Empty lines are passed over; of one that is too long nothing is kept.
+/// Skips empty lines. A line that is too long is dropped.
 fn read_line(input: &mut impl BufRead) -> Option<Line> {
     loop {
         let mut bytes = Vec::new();

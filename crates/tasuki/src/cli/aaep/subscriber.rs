@@ -1,5 +1,5 @@
-//! A subscription at a server: the handshake, the stream of its events, and what is sent back. The
-//! stream comes back by itself after a break, from where it was; what comes twice is told once.
+//! A subscription at a server: the handshake, the stream of its events, and what is sent back.
+//! After a break the stream resumes at its cursor; duplicates are dropped.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -20,17 +20,18 @@ use super::speech::{Speech, Text};
 use crate::client::{Answer, Call, Client, Refused, percent_encode};
 use crate::output;
 
-/// A server that is restarted is back within seconds; one that is gone should be noticed.
+/// A server that restarts is back within seconds; a server that is gone should be noticed.
 const TRIES_MAX: u32 = 30;
 const TRY_AGAIN: Span = Span::from_millis(1_000);
 
-/// Events that were not looked at yet. Past this the server waits, which costs only us.
+/// Events that were received and not yet handled. Beyond this the server waits, which delays only
+/// this listener.
 const HEARD_MAX: usize = 64;
 
-/// Ids that are remembered, to tell what comes twice: more than overtakes at once.
+/// Event ids that are remembered to detect duplicates: more than can arrive out of order at once.
 const IDS_MAX: usize = 4_096;
 
-/// The longest event that is waited for.
+/// The longest event that is accepted.
 const EVENT_BYTES_MAX: usize = 1024 * 1024;
 
 #[derive(Debug, Clone)]
@@ -45,7 +46,7 @@ pub enum Heard {
     Event {
         text: String,
         event: Value,
-        /// Whether it has an id: one without has overtaken others.
+        /// Whether it has an id: an event without one has overtaken others.
         is_in_order: bool,
     },
     Away,
@@ -56,7 +57,7 @@ pub enum Heard {
 }
 
 impl Subscriber {
-    /// Agrees on terms.
+    /// Negotiates the terms.
     pub async fn open(
         client: Client,
         name: &str,
@@ -98,13 +99,13 @@ impl Subscriber {
         accepted(self.client.call(Call::post("/aaep/v1/replies", body)).await?)
     }
 
-    /// An answer, or the end.
+    /// Sends an answer, or closes the subscription.
     pub async fn send(&self, message: &Handshake) -> Result<()> {
         let body = serde_json::to_value(message).expect("a message is plain data");
         self.client.call(Call::post("/aaep/v1/replies", body)).await?.success().map(|_| ())
     }
 
-    /// What the server tells, until the subscription is over.
+    /// The server's events, until the subscription is over.
     pub fn listen(&self) -> mpsc::Receiver<Heard> {
         let (sender, heard) = mpsc::channel(HEARD_MAX);
         let stream = Stream {
@@ -119,7 +120,7 @@ impl Subscriber {
     }
 }
 
-/// What the server agreed to, or why it did not, in its own words.
+/// The terms that the server accepted, or its reason for rejecting them.
 fn accepted(answer: Answer) -> Result<Accepted> {
     if answer.body["type"] == "subscription.rejected" {
         let text = |name: &str| answer.body[name].as_str().unwrap_or_default().to_owned();
@@ -132,7 +133,7 @@ fn accepted(answer: Answer) -> Result<Accepted> {
 struct Stream {
     subscriber: Subscriber,
     heard: mpsc::Sender<Heard>,
-    /// Where to go on.
+    /// The cursor to resume at.
     cursor: Option<String>,
     known: HashSet<String>,
     order: VecDeque<String>,
@@ -200,7 +201,7 @@ impl Stream {
     async fn follow(&mut self, mut body: Body) -> Result<End> {
         let mut waiting: Vec<u8> = Vec::new();
         while let Some(frame) = body.frame().await {
-            // A stream that breaks off comes back.
+            // A broken stream is reconnected.
             let Ok(frame) = frame else { return Ok(End::Break) };
             let Ok(data) = frame.into_data() else { continue };
             waiting.extend_from_slice(&data);
@@ -237,7 +238,7 @@ impl Stream {
                 event["reason_message"].as_str().or_else(|| event["reason_code"].as_str());
             return Some(Heard::Closed(output::clean(message.unwrap_or("no reason is given"))));
         }
-        // Two agents may count alike.
+        // Two agents may use the same event ids.
         let text_of = |name: &str| event[name].as_str().unwrap_or_default();
         let id = format!("{} {}", text_of("session_id"), text_of("event_id"));
         if !self.known.insert(id.clone()) {
@@ -253,12 +254,12 @@ impl Stream {
     }
 
     async fn tell(&self, heard: Heard) {
-        // Whoever listened may have gone; then nobody needs to know.
+        // The receiver may be gone; then the event is not needed.
         let _ = self.heard.send(heard).await;
     }
 }
 
-/// Whether it is no use to try again.
+/// Whether a retry is useless.
 fn is_final(error: &anyhow::Error) -> bool {
     let passing = ["stopping", "overloaded", "rate_limited", "too_many_streams"];
     let refused = error.downcast_ref::<Refused>();

@@ -1,4 +1,4 @@
-//! On which terms somebody listens, as flags.
+//! The terms of a subscription, as flags.
 
 use aaep::EXTENSION;
 use aaep::capabilities::{Capabilities, Filters, Load};
@@ -66,8 +66,8 @@ impl TermsArgs {
 }
 
 impl ScopeArgs {
-    /// Nothing would ever be heard of a session or a conversation that is not there. A token does
-    /// not let everybody look who may listen, so only the owner of the data folder is told.
+    /// Rejects a session or a conversation that does not exist: nothing would ever be heard of it.
+    /// Not every token that may listen may also look, so only the owner of the data folder is told.
     pub async fn check(&self, client: &Client) -> Result<()> {
         if client.identity.token.is_some() {
             return Ok(());
@@ -101,7 +101,7 @@ impl ScopeArgs {
     }
 }
 
-/// Everything as it was sent.
+/// Everything, unchanged.
 pub fn verbatim() -> Capabilities {
     let include = Some(vec!["*".to_owned()]);
     Capabilities {
@@ -111,8 +111,8 @@ pub fn verbatim() -> Capabilities {
     }
 }
 
-/// What a command such as `/pace 120` asks for, or an example of what it expects; nothing if it is
-/// none of these.
+/// What a command such as `/pace 120` asks for, or an example of the expected form; `None` if it is
+/// another command.
 pub fn asked(verb: &str, rest: &str) -> Option<Result<Capabilities, &'static str>> {
     let none = Capabilities::default();
     let words = || rest.split_whitespace();

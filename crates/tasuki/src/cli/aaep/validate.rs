@@ -1,5 +1,5 @@
-//! `tasuki aaep validate`: whether files have what the protocol says, each document and each
-//! session. Asks nobody.
+//! `tasuki aaep validate`: whether files follow the protocol, each document and each session. Works
+//! offline.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use super::found::{FileReport, Level, counted, junit};
 use crate::cli::audit_commands::progress_bar;
 use crate::{exit_code, output};
 
-/// What is printed unless more is asked for. Nobody reads on after these.
+/// The default maximum of printed findings.
 const ERRORS_MAX: usize = 1_000;
 
 #[derive(Debug, Args)]
@@ -95,7 +95,7 @@ pub fn run(args: &ValidateArgs) -> Result<u8> {
     told.end()
 }
 
-/// What was told so far.
+/// What was reported so far.
 struct Told<'a> {
     args: &'a ValidateArgs,
     n_errors_left: usize,

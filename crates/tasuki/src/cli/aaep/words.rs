@@ -1,5 +1,5 @@
-//! What is said of an event, for whoever reads or hears it. Texts from agents are made harmless,
-//! and are told by the name of who says them.
+//! The text of an event, for readers and listeners. Texts from agents are made harmless, and carry
+//! the name of the agent.
 
 use aaep::event::Verbosity;
 use serde_json::Value;
@@ -34,8 +34,8 @@ pub fn translated(event: &Value, name: &str, speech: Speech) -> Option<String> {
     event["extensions"]["tasuki"]["translations"][speech.language()][name].as_str().map(clean)
 }
 
-/// A piece of output in the listener's language, where its producer gives its sentences in it. They
-/// are told by where they begin, as the server may have joined several pieces.
+/// A piece of output in the listener's language, where its producer gives translated sentences. A
+/// sentence is identified by its start position, as the server may have joined several pieces.
 fn sentences(event: &Value, speech: Speech) -> Option<String> {
     let ours = &event["extensions"]["tasuki"];
     // A sentence that was cut has no translation.
@@ -51,7 +51,7 @@ fn sentences(event: &Value, speech: Speech) -> Option<String> {
     Some(heard.join(" "))
 }
 
-/// Who announces it.
+/// The name of the producer.
 pub fn who(event: &Value, speech: Speech) -> String {
     let producer = &event["producer"];
     let name = producer["agent_name"].as_str().or_else(|| producer["agent_id"].as_str());

@@ -1,5 +1,5 @@
-//! What becomes of a colleague whom a person asked in: whether they come, and when they leave. Only
-//! what others do; what the person did is answered where it was typed.
+//! News of a colleague that a person asked in: whether they come, and when they leave. Covers only
+//! what others do; the person's own actions are answered where they are typed.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Colleague {
     pub transfer: String,
-    /// The id of who was asked; none if nobody was yet.
+    /// The id of the colleague; none if none was asked yet.
     pub agent: Option<String>,
     pub did: Did,
 }
@@ -23,7 +23,7 @@ pub enum Did {
     Left,
 }
 
-/// Whether somebody else is asked instead.
+/// Whether another colleague is asked instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Then {
     NextIsAsked,
@@ -42,7 +42,7 @@ impl Colleague {
             return None;
         }
         let did = match (entry["event"].as_str()?, data["why"].as_str()) {
-            // Whoever took it from the queue was not asked.
+            // A colleague who picked it from the queue was not asked.
             ("transfer.ringing", _) if data["picked"] != true => Did::Rung,
             ("transfer.consulted", _) => Did::Joined,
             ("transfer.returned", Some("declined")) => Did::Declined(Then::NextIsAsked),

@@ -1,4 +1,4 @@
-//! Chatting as the customer of a conversation; or, with a token of its own, as whoever holds it.
+//! Chatting as the customer of a conversation; or, with a token of its own, as its holder.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use crate::cli::typist::Typist;
 use crate::client::Call;
 use crate::{exit_code, output};
 
-/// How many looks go by before a place in the queue is told again, if it is another one.
+/// Polls between two reports of the place in the queue, if it changed.
 const LOOKS_PER_PLACE: u32 = 10;
 
 const HELP: &str = "\
@@ -66,7 +66,7 @@ fn facing(follow: &Follow) -> Facing {
     }
 }
 
-/// Whether a line was begun during another transfer than the one of now.
+/// Whether a line was begun during an earlier transfer.
 fn is_of_another(began: Option<&Facing>, follow: &Follow) -> bool {
     matches!(began, Some(began @ Facing::With(_)) if *began != facing(follow))
 }
@@ -111,7 +111,7 @@ async fn act(wire: &Wire, follow: &Follow, verb: &str, rest: &str) -> Result<()>
     Ok(())
 }
 
-/// What to say instead of asking for something that cannot be done now.
+/// The remark for an action that is not possible now.
 async fn in_vain(
     wire: &Wire,
     follow: &Follow,
@@ -137,13 +137,13 @@ async fn in_vain(
     })
 }
 
-/// Whether the customer is still asked how it was.
+/// Whether the customer can still rate the transfer.
 async fn asks_rating(wire: &Wire, follow: &Follow) -> Result<bool> {
     let call = Call::get(transfer::path_of(&text(&follow.seen, "transfer_id"), ""));
     Ok(wire.ask(call).await?["asks_rating"] == true)
 }
 
-/// Agents ask in the epoch that they have seen.
+/// Adds the epoch that an agent has seen. Customers have none.
 fn fenced(follow: &Follow, mut body: Value) -> Value {
     if !follow.is_customers() {
         body["epoch"] = follow.seen["epoch"].clone();
@@ -151,7 +151,7 @@ fn fenced(follow: &Follow, mut body: Value) -> Value {
     body
 }
 
-/// What was said about a transfer on its way, so that it is not said again.
+/// What was already said about the current transfer, so that it is not repeated.
 #[derive(Debug, Default)]
 struct Told {
     status: String,

@@ -1,5 +1,5 @@
-//! The transcript of a conversation, shown as it grows. Goes by number, so that nothing is missed
-//! and nothing comes twice, whatever happens to the connection.
+//! The transcript of a conversation, shown as it grows. Reads by message number, so that nothing is
+//! missed or repeated, whatever happens to the connection.
 
 use std::collections::BTreeSet;
 
@@ -12,22 +12,22 @@ use super::words::{self, Reader};
 use crate::client::{Call, percent_encode};
 use crate::output;
 
-/// What a page has at most.
+/// Messages of one page at most.
 const PAGE_LINES: u64 = 200;
 
 #[derive(Debug)]
 pub struct Follow {
     pub id: String,
-    /// The conversation as it was when it was looked at last.
+    /// The conversation at the last poll.
     pub seen: Value,
     pub reader: Reader,
     after: u64,
-    /// What was typed here stands on the screen already.
+    /// Messages that were typed here, and are on the screen already.
     own: BTreeSet<u64>,
 }
 
 impl Follow {
-    /// Begins a little before the end.
+    /// Starts a few messages before the end.
     pub async fn start(wire: &Wire, id: &str, reader: Reader) -> Result<Self> {
         let seen = wire.ask(Call::get(path_of(id, ""))).await?;
         let n_messages = seen["n_messages"].as_u64().unwrap_or_default();
@@ -40,14 +40,14 @@ impl Follow {
         Ok(follow)
     }
 
-    /// Looks, and shows what is new.
+    /// Polls, and shows new messages.
     pub async fn look(&mut self, wire: &Wire) -> Result<()> {
         self.seen = wire.ask(Call::get(path_of(&self.id, ""))).await?;
         let n_messages = self.seen["n_messages"].as_u64().unwrap_or_default();
         self.show_after(wire, n_messages).await
     }
 
-    /// Says something; agents do so for the epoch that they have seen.
+    /// Says something; agents do so in the epoch that they have seen.
     pub async fn say(&mut self, wire: &Wire, text: &str) -> Result<()> {
         let mut body = json!({ "parts": [{ "type": "text", "text": text }] });
         if !self.is_customers() {
@@ -60,7 +60,7 @@ impl Follow {
         Ok(())
     }
 
-    /// Whether it is seen by its customer, who is told less.
+    /// Whether this is the customer's view, which has less.
     pub fn is_customers(&self) -> bool {
         self.seen.get("opened_by").is_none()
     }
@@ -84,7 +84,7 @@ impl Follow {
                 }
             }
             let next = page["next_cursor"].as_str().and_then(|next| next.parse().ok());
-            // What is between colleagues has a number too, and is not shown to customers.
+            // Messages between colleagues have numbers too, but are not shown to customers.
             self.after = self.after.max(next.unwrap_or(n_messages));
         }
         Ok(())

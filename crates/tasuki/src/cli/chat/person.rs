@@ -21,13 +21,13 @@ use crate::cli::typist::{Screen, Typist};
 use crate::client::{Call, percent_encode};
 use crate::{exit_code, output};
 
-/// How often somebody who waits looks at the queue.
+/// How often a waiting person polls the queue.
 const QUEUE_EVERY: Span = Span::from_millis(5_000);
 
-/// How many conversations are looked through for one that rings. A person is asked into few.
+/// How many conversations are searched for a ring. A person is asked into few.
 const OPEN_CONVERSATIONS_MAX: usize = 200;
 
-/// A word about presence counts for 15 minutes, unless a stream with a token shows who is there.
+/// A presence report is valid for 15 minutes, unless a stream with a token shows presence.
 const PRESENT_EVERY: Span = Span::from_minutes(5);
 
 pub async fn run(wire: Wire, mut typist: Typist<Facing>, me: String, queue: String) -> Result<u8> {
@@ -76,11 +76,11 @@ struct Person {
     queue: String,
     screen: Screen<Facing>,
     desk: Desk,
-    /// Rang while another customer was here.
+    /// A ring that came while another customer was here.
     rang: Option<Ring>,
-    /// Who was said to be next.
+    /// The customer that was announced as next.
     next: Option<String>,
-    /// False once the queue turned out not to be there.
+    /// False once the queue turned out not to exist.
     has_queue: bool,
 }
 
@@ -103,7 +103,7 @@ impl Person {
         Ok(())
     }
 
-    /// Whoever was here is answered by somebody else from now on.
+    /// Gives up the current customer, who is answered by another agent from now on.
     async fn leave(&self) -> Result<()> {
         let gives_back = match &self.desk {
             Desk::Talking { transfer, follow } if follow.seen["holder"] == *self.me => {
@@ -119,7 +119,7 @@ impl Person {
         Ok(())
     }
 
-    /// What an agent is called.
+    /// The name of an agent.
     async fn called(&self, agent: &str) -> Result<String> {
         let call = Call::get(format!("/v1/agents/{}", percent_encode(agent)));
         let shown = unless_refused(self.wire.ask(call).await)?.unwrap_or_default();
@@ -127,7 +127,7 @@ impl Person {
         Ok(output::clean(name.unwrap_or(agent)))
     }
 
-    /// A customer whom this person has already.
+    /// Resumes with a customer that this person already has.
     async fn go_on(&mut self) -> Result<()> {
         let holder = percent_encode(&self.me);
         let path = format!("/v1/conversations?holder={holder}&status=open&limit=1");
@@ -139,7 +139,7 @@ impl Person {
         self.find_ring().await
     }
 
-    /// A ring that began before this person came, or a colleague whom they advise.
+    /// A ring that began before this person came, or a colleague that they advise.
     async fn find_ring(&mut self) -> Result<()> {
         let me = percent_encode(&self.me);
         let limit = OPEN_CONVERSATIONS_MAX;
@@ -162,7 +162,8 @@ impl Person {
         Ok(())
     }
 
-    /// Who is next, where people pick for themselves. Otherwise it rings.
+    /// Announces the next customer, if people pick from the queue themselves. In other queues it
+    /// rings.
     async fn look_at_queue(&mut self) -> Result<()> {
         let (Desk::Waiting, true) = (&self.desk, self.has_queue) else { return Ok(()) };
         let Some(queue) = self.wire.try_to(Call::get(queue::path_of(&self.queue))).await? else {
@@ -209,7 +210,7 @@ impl Person {
         Ok(())
     }
 
-    /// Somebody whom this person asked in comes, does not come, or leaves.
+    /// A colleague that this person asked in comes, does not come, or leaves.
     async fn heard_of(&self, colleague: &Colleague) -> Result<()> {
         let Desk::Talking { transfer, follow, .. } = &self.desk else { return Ok(()) };
         if *transfer != colleague.transfer {
@@ -227,7 +228,7 @@ impl Person {
         shown["leg"]["status"] == "consulting" && shown["leg"]["agent"] == *self.me
     }
 
-    /// What changed since.
+    /// Polls for changes.
     async fn look(&mut self) -> Result<()> {
         match &mut self.desk {
             Desk::Waiting => {}
@@ -285,7 +286,7 @@ impl Person {
         let follow = Follow::start(&self.wire, &text(shown, "conversation_id"), reader).await?;
         let with = words::customer(&follow.seen);
         self.desk = Desk::Talking { transfer, follow: Box::new(follow) };
-        // Whoever comes back to the queue is next once more.
+        // A customer who returns to the queue is announced as next again.
         self.next = None;
         self.show();
         output::remark(&match advises {
@@ -297,7 +298,7 @@ impl Person {
         Ok(())
     }
 
-    /// Who is in front of this person now.
+    /// The customer in front of this person now.
     fn facing(&self) -> Facing {
         match (&self.desk, &self.next) {
             (Desk::Talking { transfer, .. }, _) => Facing::With(transfer.clone()),

@@ -1,6 +1,5 @@
-//! What rings for a person, and what becomes of those whom this person asked in, as it happens. The
-//! stream is also what shows that they are there. Comes back by itself after a break, from where it
-//! was.
+//! Rings for a person, and news of the colleagues that this person asked in, as they happen. The
+//! stream also marks the person as present. After a break it resumes at its cursor.
 
 use anyhow::{Context, Result, bail};
 use axum::body::Body;
@@ -15,14 +14,14 @@ use crate::client::{Answer, Call, Client, Refused};
 
 const TRY_AGAIN: Span = Span::from_millis(1_000);
 
-/// Rings that were not looked at yet. More than one person takes is not offered.
+/// Rings that were not handled yet. A person is never offered more.
 const RINGS_MAX: usize = 64;
 
-/// What a person is told at once.
+/// News for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum News {
     Rings(Ring),
-    /// Somebody was asked in by this person.
+    /// News of a colleague that this person asked in.
     Colleague(Colleague),
 }
 
@@ -39,7 +38,7 @@ pub struct Rings {
 }
 
 impl Rings {
-    /// From here on none is missed.
+    /// No ring after this call is missed.
     pub async fn open(client: &Client, me: &str) -> Result<Self> {
         let mut stream = Stream { client: client.clone(), me: me.to_owned(), cursor: None };
         let body = stream.open().await?;
@@ -58,7 +57,7 @@ impl Rings {
                 if let Err(error) = followed
                     && error.downcast_ref::<Refused>().is_some_and(|it| it.code != "stopping")
                 {
-                    // Whoever listened may have gone; then nobody needs to know.
+                    // The receiver may be gone; then the error is not needed.
                     let _ = sender.send(Err(error)).await;
                     return;
                 }
@@ -95,7 +94,7 @@ impl Stream {
         Ok(body)
     }
 
-    /// Until it breaks off.
+    /// Reads until the stream breaks off.
     async fn follow(&mut self, mut body: Body, told: &mpsc::Sender<Result<News>>) -> Result<()> {
         let mut waiting = String::new();
         while let Some(frame) = body.frame().await {
@@ -104,7 +103,7 @@ impl Stream {
             while let Some(end) = waiting.find("\n\n") {
                 let block: String = waiting.drain(..end + 2).collect();
                 if let Some(news) = self.read(&block) {
-                    // Whoever listened may have gone; the process ends then.
+                    // The receiver may be gone; the process ends then.
                     let _ = told.send(Ok(news)).await;
                 }
             }
@@ -112,7 +111,7 @@ impl Stream {
         Ok(())
     }
 
-    /// What it says that is for us; and our place in the stream.
+    /// The news for this person in a block, if any; moves the cursor.
     fn read(&mut self, block: &str) -> Option<News> {
         let field = |name: &str| {
             let mut lines = block.lines();

@@ -1,4 +1,4 @@
-//! What a chat goes over: a client that tries again after a break.
+//! The connection of a chat: a client that retries after a break.
 
 use anyhow::Result;
 use engine::clock::{Clock, SystemClock};
@@ -10,10 +10,10 @@ use tokio::sync::watch;
 use crate::client::{Call, Client, Refused};
 use crate::output;
 
-/// Chats are read by people: half a second is soon.
+/// Chats are read by people: half a second is fast enough.
 const LOOK_EVERY: Span = Span::from_millis(500);
 
-/// A server that is restarted is back within seconds; one that is gone should be noticed.
+/// A server that restarts is back within seconds; a server that is gone should be noticed.
 const TRIES_MAX: u32 = 30;
 const TRY_AGAIN: Span = Span::from_millis(1_000);
 
@@ -21,7 +21,7 @@ const TRY_AGAIN: Span = Span::from_millis(1_000);
 pub struct Wire {
     pub client: Client,
     pub json: bool,
-    /// Whoever types wants to leave, also while nobody answers.
+    /// Presses of Ctrl-C: the person can leave even while the server does not answer.
     interrupts: watch::Receiver<u32>,
 }
 
@@ -30,8 +30,8 @@ impl Wire {
         Self { client, json, interrupts: interrupts.clone() }
     }
 
-    /// Asks until there is an answer. Whatever changes something has a key, so that it takes effect
-    /// once however often it is sent.
+    /// Retries until there is an answer. Every change has an idempotency key, so that it takes
+    /// effect once however often it is sent.
     pub async fn ask(&self, mut call: Call) -> Result<Value> {
         if call.method != "GET" {
             call.key = Some(RandomIds.uuid(SystemClock.now()).to_string());
@@ -60,7 +60,7 @@ impl Wire {
         }
     }
 
-    /// Asks; a refusal is said, and the chat goes on.
+    /// Like `ask`, but prints a refusal, and the chat goes on.
     pub async fn try_to(&self, call: Call) -> Result<Option<Value>> {
         match self.ask(call).await {
             Ok(answer) => Ok(Some(answer)),
@@ -74,7 +74,7 @@ impl Wire {
     }
 }
 
-/// What was answered; nothing if it was refused.
+/// The answer; `None` if the request was refused.
 pub fn unless_refused<T>(answered: Result<T>) -> Result<Option<T>> {
     match answered {
         Ok(answer) => Ok(Some(answer)),
@@ -83,14 +83,14 @@ pub fn unless_refused<T>(answered: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// Whether the same request may be answered in a moment.
+/// Whether a retry may succeed in a moment.
 fn is_passing(error: &anyhow::Error) -> bool {
     let passing = ["stopping", "overloaded", "unknown_outcome", "rate_limited"];
     let refused = error.downcast_ref::<Refused>();
     refused.is_none_or(|refused| passing.contains(&refused.code.as_str()))
 }
 
-/// Until it is time to look again.
+/// Waits until the next poll.
 pub async fn pause() {
     SystemClock.sleep(LOOK_EVERY).await;
 }

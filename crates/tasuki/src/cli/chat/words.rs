@@ -1,15 +1,15 @@
-//! A message of a conversation as a line of text. What others wrote stands behind their name, and
-//! each further line of it behind a bar, so that none looks like one of ours or of somebody else.
+//! A message of a conversation as a line of text. What others wrote is behind their name, and each
+//! further line of it behind a bar, so that it cannot pass for a line of ours or of another author.
 
 use serde_json::Value;
 
 use crate::cli::transfer::text;
 use crate::output::clean;
 
-/// A customer of whom no name is known.
+/// A customer without a known name.
 const UNNAMED: &str = "the customer";
 
-/// Who reads a conversation in a terminal.
+/// The reader of a conversation in a terminal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reader {
     /// The agent that reads; none for the customer.
@@ -18,7 +18,7 @@ pub struct Reader {
     pub advises: Option<String>,
 }
 
-/// One message, to whoever sees the conversation like this.
+/// One message, as this reader sees it.
 pub fn told(message: &Value, conversation: &Value, reader: &Reader) -> String {
     let is_customers = conversation.get("opened_by").is_none();
     let from = &message["from"];
@@ -36,7 +36,7 @@ pub fn told(message: &Value, conversation: &Value, reader: &Reader) -> String {
         }
         Some("system") => {
             let chat = if is_customers { "your chat".to_owned() } else { chat_of(conversation) };
-            // Nobody answers any more where the end of a chat took the request back.
+            // If the chat ended and the request was withdrawn with it, no agent answers any more.
             let is_end = conversation["status"] == "closed"
                 && message["number"] == conversation["n_messages"];
             return happened(parts.first().unwrap_or(&Value::Null), &chat, is_end);
@@ -56,7 +56,7 @@ pub fn told(message: &Value, conversation: &Value, reader: &Reader) -> String {
     format!("{who}: {}", lines.join("\n  | "))
 }
 
-/// Who wrote something that the customer does not see.
+/// The author of a message that the customer does not see.
 fn between_colleagues(kind: &str, by: &str, reader: &Reader) -> String {
     let by = by.strip_prefix("agent:").unwrap_or(by);
     let is_own = reader.agent.as_deref() == Some(by);
@@ -70,7 +70,7 @@ fn between_colleagues(kind: &str, by: &str, reader: &Reader) -> String {
     }
 }
 
-/// What a customer is called, as far as is known: by name, or by the backend's own name for them.
+/// The customer's name, as far as it is known: by name, or by the backend's own name for them.
 pub fn customer(conversation: &Value) -> String {
     let of = |name: &str| conversation["customer"][name].as_str();
     of("name").or(of("external_id")).map_or(UNNAMED.to_owned(), clean)

@@ -25,7 +25,7 @@ pub async fn save(reach: &Reach, id: &str, graph: &AgentGraph, version: Option<u
     Ok(exit_code::OK)
 }
 
-/// The document alone, so that it can be saved again; with `--json` all that is known.
+/// The document alone, so that it can be saved again; with `--json` all fields.
 pub async fn show(reach: &Reach, id: &str) -> Result<u8> {
     let answer = ask(reach, Call::get(path(id))).await?;
     output::json(if reach.json { &answer } else { &answer["document"] });

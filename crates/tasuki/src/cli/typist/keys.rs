@@ -1,7 +1,7 @@
-//! Keys become lines. Pure: each byte comes with what was shown when it was typed, and a line has
-//! what was shown when its first character was. A line that was rubbed out to nothing begins anew.
+//! Keys become lines. Pure: each byte comes with what was shown when it was typed, and a line keeps
+//! what was shown at its first character. A line that was erased to nothing begins anew.
 
-/// The longest line. Past it nothing is taken, and the whole line counts for nothing.
+/// The longest line. Further bytes are ignored, and the whole line is dropped.
 pub const LINE_BYTES_MAX: usize = 65_536;
 
 const BACKSPACE: u8 = 0x08;
@@ -13,9 +13,9 @@ const ESCAPE: u8 = 0x1b;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// Keys: some of them edit.
+    /// Keys: some of them edit the line.
     Terminal,
-    /// Text: every byte is what it is.
+    /// Text: every byte is taken as it is.
     Pipe,
 }
 
@@ -51,7 +51,7 @@ pub struct Keys<S> {
     is_too_long: bool,
 }
 
-/// Within the sequence of a key that has no character, such as an arrow.
+/// Inside the escape sequence of a key without a character, such as an arrow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Escape {
     No,
@@ -166,7 +166,7 @@ impl<S: Clone> Keys<S> {
     }
 }
 
-/// How many characters stand before the last word.
+/// The number of characters before the last word.
 fn before_last_word(text: &str) -> usize {
     let without_end = text.trim_end();
     let start = without_end

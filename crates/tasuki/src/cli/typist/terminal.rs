@@ -1,5 +1,5 @@
-//! The terminal key by key. A terminal usually passes a line on at Enter, and then it cannot be
-//! told what stood on the screen when the line was begun.
+//! The terminal key by key. A terminal in its usual mode passes a line on at Enter, which hides
+//! when the line was begun.
 
 use std::io::stdin;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use rustix::termios::{
 };
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Of Linux. Other systems have other numbers for "continue".
+/// The number on Linux. Other systems have other numbers for "continue".
 #[cfg(target_os = "linux")]
 const SIGCONT: i32 = 18;
 #[cfg(not(target_os = "linux"))]
 const SIGCONT: i32 = 19;
 
-/// While it lives, keys are passed on at once and are not echoed. Dropping it, also while a panic
-/// unwinds, puts the terminal back as it was.
+/// While this value lives, keys arrive at once and are not echoed. Dropping it, also while a panic
+/// unwinds, restores the terminal.
 pub struct Cbreak {
     before: Termios,
     during: Termios,
@@ -29,14 +29,14 @@ impl std::fmt::Debug for Cbreak {
 }
 
 impl Cbreak {
-    /// None for a terminal that cannot do this.
+    /// None if the terminal does not support it.
     pub fn begin() -> Option<Self> {
         let before = tcgetattr(stdin()).ok()?;
         let mut during = before.clone();
         during.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
         during.special_codes[SpecialCodeIndex::VMIN] = 1;
         during.special_codes[SpecialCodeIndex::VTIME] = 0;
-        // What was typed before this is about nothing that we have shown: it is thrown away.
+        // Input from before this refers to nothing on the screen, and is discarded.
         tcsetattr(stdin(), OptionalActions::Flush, &during).ok()?;
         Some(Self { before, during })
     }
@@ -57,7 +57,7 @@ impl Cbreak {
 
 impl Drop for Cbreak {
     fn drop(&mut self) {
-        // A terminal that is gone needs nothing.
+        // A terminal that is gone needs no restoring.
         let _ = tcsetattr(stdin(), OptionalActions::Now, &self.before);
     }
 }

@@ -1,4 +1,4 @@
-//! What the server itself announces: a customer hears how their conversation goes to a person and
+//! The server's own announcements: a customer hears how their conversation goes to a person and
 //! back, in their language, once, and nothing that is between colleagues.
 
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::server::ok;
 use crate::support::{self, agent, agent_stream, default_teamspace, operator};
 use crate::transfers::{Desk, act, until};
 
-/// A route in all languages.
+/// The size of a routing announcement in all languages.
 const ROUTE_BYTES_MAX: usize = 6 * 1024;
 
 const TOLD: [&str; 9] = [
@@ -71,7 +71,7 @@ async fn a_customer_hears_in_their_language_how_they_are_transferred() {
         let session = format!("sess_tasuki{}", id.replace('-', ""));
         assert!(heard.iter().all(|event| event["session_id"] == session), "{text}");
     }
-    // Whoever takes no part hears nothing of it.
+    // An agent that takes no part hears nothing of it.
     let session = transfer["transfer_id"].as_str().expect("an id").replace('-', "");
     let path = format!("/aaep/v1/sessions/sess_tasuki{session}");
     assert_eq!(ok(&desk.operator, Call::get(path.clone())).await["producer"], "tasuki");
@@ -85,7 +85,7 @@ async fn what_is_withdrawn_and_what_changes_hands_is_told() {
     desk.server.agent("carol");
     let mut ear = Ear::open(&desk.customer, "de").await;
     let transfer = desk.request(&desk.customer, json!({})).await;
-    // The place is the one of the moment in which it is told.
+    // The place in the queue is current when it is told.
     let waits = loop {
         let event = ear.next().await;
         if event["to_state"] == "waiting" {
@@ -112,7 +112,7 @@ async fn what_is_withdrawn_and_what_changes_hands_is_told() {
 #[tokio::test]
 async fn whoever_comes_while_it_waits_is_told_so_and_what_is_arranged_instead() {
     let desk = Desk::open(json!({ "mode": "pick" })).await;
-    // Where nobody listens nothing is told.
+    // Nothing is told without a listener.
     let mut early = Ear::open(&desk.customer, "en").await;
     desk.request(&desk.customer, json!({})).await;
     while early.next().await["to_state"] != "waiting" {}
@@ -173,7 +173,7 @@ impl Kept {
         support::engine_on(self.store.clone()).0
     }
 
-    /// How many entries and events our sessions have, in all.
+    /// How many entries and events the server's own sessions have, in all.
     async fn said(&self, engine: &Engine, session: &SessionId) -> Option<(u64, u64)> {
         let subject = Subject::Session(session.clone());
         let stream = Stream { teamspace: default_teamspace(), subject };
@@ -207,7 +207,7 @@ async fn asks_for_a_person(engine: &Engine, stream: &Stream) {
 #[tokio::test]
 async fn a_crash_neither_loses_nor_doubles_what_is_told() {
     let kept = Kept::new(true).await;
-    // It happens, and the server is gone before it said so.
+    // A person is requested, and the server crashes before it announces it.
     asks_for_a_person(&kept.engine(), &kept.stream).await;
     let engine = kept.engine();
     let session = kept.transfer(&engine).await;
@@ -215,7 +215,8 @@ async fn a_crash_neither_loses_nor_doubles_what_is_told() {
     assert_eq!(engine.speak_due().await.expect("the store works"), 2);
     assert_eq!(kept.said(&engine, &session).await, Some((1, 4)), "one entry for all of it");
 
-    // It said so, and is gone before it wrote down how far it came; meanwhile names change.
+    // It is announced, and the server crashes before it records its progress; meanwhile names
+    // change.
     let renamed = Profile { name: "The desk".to_owned(), ..Profile::default() };
     let register = agents::Command::Register { kind: Kind::Queue, profile: renamed };
     let of = agent_stream("default");
@@ -225,7 +226,7 @@ async fn a_crash_neither_loses_nor_doubles_what_is_told() {
     engine.speak_due().await.expect("the store works");
     assert_eq!(kept.said(&engine, &session).await, Some((1, 4)));
 
-    // More happens, and the place is lost again: what is new is said, what was said is not.
+    // More happens, and the cursor is lost again: only new events are announced.
     let state = engine.current(&kept.stream).await.expect("the store works");
     let Some(State::Conversation(conversation)) = state.as_deref() else { panic!("it is open") };
     let transfer = conversation.transfer.as_ref().expect("a transfer").id;
@@ -265,7 +266,7 @@ async fn a_route_costs_one_entry() {
     assert!(n_bytes <= ROUTE_BYTES_MAX, "{n_bytes}");
 }
 
-/// Nobody speaks for the server, and nobody is called as it is.
+/// No agent can speak for the server or take its name.
 #[tokio::test]
 async fn the_name_of_the_server_is_its_own() {
     let desk = Desk::open(json!({})).await;

@@ -1,5 +1,5 @@
-//! Sessions of the bank's agent over HTTP: how long a yes lasts, who hears that a question is
-//! settled, and what an operator erases.
+//! Sessions of the bank's agent over HTTP: how long a yes lasts, which listeners hear that a
+//! question is settled, and what an operator erases.
 
 use serde_json::{Value, json};
 use tasuki::client::Call;
@@ -56,7 +56,7 @@ async fn a_yes_does_not_last() {
     let decided = bank.decision().await;
     let (settled, expires) = (&decided["settled_at"], &decided["expires_at"]);
     assert!(settled.as_str() < expires.as_str(), "{settled} {expires}");
-    // The agent loses a second with another question, which nobody answers.
+    // The agent loses a second with another question, which no listener answers.
     let lost = json!({
         "urgency": "critical", "question": "Which savings account?", "reply_token": "rpl_lost",
         "timeout_seconds": 1,
@@ -136,9 +136,9 @@ async fn whoever_was_asked_too_hears_that_it_is_settled() {
         let told: Vec<_> =
             told.iter().map(|(one, two, three)| (&**one, &**two, &**three)).collect();
         assert_eq!(told, expected, "{who}");
-        assert!(!format!("{settled:?}").contains("dana"), "nobody is named: {settled:?}");
+        assert!(!format!("{settled:?}").contains("dana"), "no listener is named: {settled:?}");
     }
-    // Nobody else says so.
+    // No producer can announce it.
     let mut forged = bank.story.event(11, "session.completed", json!({}));
     forged["type"] = "tasuki:question.settled".into();
     forged["@context"] = json!([forged["@context"], "urn:tasuki:aaep:v1"]);
@@ -171,7 +171,7 @@ async fn an_answer_that_was_erased_is_not_given_by_itself() {
     assert!(!decided.to_string().contains("Miller"), "{decided}");
 }
 
-/// What the server says of an event in its extension, nobody else says to those who listen.
+/// The server's marks in an event's extension cannot be forged by a producer.
 #[tokio::test]
 async fn a_producer_cannot_set_the_marks_of_the_server() {
     let bank = Bank::open().await;
@@ -192,7 +192,7 @@ async fn a_producer_cannot_set_the_marks_of_the_server() {
         told.as_object_mut().expect("an object").remove(own);
     }
     assert_eq!(told, json!({ "own": events.len() - 1 }));
-    // The record has what was sent.
+    // The record has the event as it was sent.
     let path = format!("/aaep/v1/sessions/{}/events", bank.story.session);
     let recorded = ok(&bank.operator, Call::get(path)).await;
     assert_eq!(recorded["items"][0]["event"]["extensions"]["tasuki"]["stands"], true, "{recorded}");

@@ -1,5 +1,5 @@
-//! A producer with an endpoint is told there what became of its questions: signed, in the shape of
-//! AAEP's replies, again and again until it took it, and then not any more.
+//! A producer with an endpoint is told there the results of its questions: signed, in the shape of
+//! AAEP's replies, with retries until it accepts, and then no more.
 
 use std::sync::Arc;
 
@@ -75,7 +75,7 @@ impl Bank {
         self.engine.carry_out_due(&self.outside).await.expect("the store works")
     }
 
-    /// Until nothing is left, a minute at a time.
+    /// Repeats until nothing is left, a minute at a time.
     async fn carry_out_all(&self) {
         loop {
             let left = self.engine.store().outstanding(&default_teamspace(), 9).await;
@@ -131,7 +131,7 @@ async fn an_endpoint_that_is_down_is_told_when_it_is_up() {
     let down = receiver::Answer::Status(503);
     let receiver = Receiver::answering(&[down.clone(), down, receiver::Answer::Status(200)]).await;
     let bank = Bank::new(Some(&receiver.url)).await;
-    // Nobody answers, so that the default counts.
+    // No listener answers, so the default counts.
     bank.clock.advance(Span::from_minutes(6));
     bank.engine.fire_due_deadlines().await.expect("the store works");
     bank.carry_out_all().await;

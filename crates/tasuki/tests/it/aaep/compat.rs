@@ -1,5 +1,5 @@
-//! The layout that other tools speak, with a client that has their manners: unnamed frames, no
-//! resume, replies that name no subscription or any, a question before it listens.
+//! The layout that other tools speak, with a client that behaves like them: unnamed frames, no
+//! resume, replies that name any subscription or none, a question before it listens.
 
 pub mod client;
 
@@ -12,10 +12,10 @@ use crate::server::{Server, ok, refused};
 use crate::wire::Request;
 use client::{AT, Listener, Way, post, serve, text};
 
-/// What a user might say by mistake.
+/// A secret that a user might say by mistake.
 const SECRET: &str = "hunter2-8F3K";
 
-/// How a listener answers what it is asked.
+/// How a listener answers a question.
 #[derive(Clone, Copy)]
 enum Answer {
     Decide(&'static str),
@@ -63,7 +63,7 @@ async fn reply(listener: &mut Listener, token: &str, answer: Answer) {
                 "decision": decision, "subscription_id": "sub_0123456789abcdef",
                 "timestamp": "2026-11-15T12:00:00.000000Z" });
             listener.send(&reply).await;
-            // A second one changes nothing, and is received all the same.
+            // A second one changes nothing, and is accepted all the same.
             listener.send(&reply).await;
         }
         Answer::Choose(choice) => listener.send(&clarify(choice)).await,
@@ -176,7 +176,7 @@ async fn what_is_sent_before_somebody_listens_waits_for_them() {
     assert_eq!(first["session_id"], session.as_str());
     while !text(&listener.next().await, "type").ends_with("session.completed") {}
 
-    // Whoever comes later hears nothing of it: what comes first is their own.
+    // A later listener hears nothing of it: the first events are of its own session.
     let mut late = Listener::open(&server, Way::Stream, None).await;
     let events = play(&mut late, "What is my balance?", Answer::Nothing).await;
     assert!(events.iter().all(|event| event["session_id"] != session.as_str()));
@@ -189,7 +189,7 @@ async fn what_is_sent_before_somebody_listens_waits_for_them() {
     assert_eq!(first["session_id"], body["session_id"]);
 }
 
-/// The session of what was said last. Others may still be under way.
+/// The session of the last input. Others may still be under way.
 async fn acknowledged(listener: &mut Listener) -> String {
     loop {
         let frame = listener.next().await;
@@ -209,7 +209,7 @@ async fn next_of(listener: &mut Listener, session: &str) -> String {
     }
 }
 
-/// The next message that is no event.
+/// The next message that is not an event.
 async fn answered(listener: &mut Listener) -> Value {
     loop {
         let frame = listener.next().await;
@@ -326,7 +326,7 @@ async fn a_token_is_needed_but_for_the_scripted_agent_on_this_machine() {
         assert_eq!(shown.is_some(), status == 200 && origin.is_some(), "{host} from {origin:?}");
     }
 
-    // Not switched on, it needs one like any other.
+    // If it is not switched on, it needs a token like any other path.
     let closed = Server::start();
     let answer = refused(&closed.anonymous(), Call::get(format!("{AT}/events"))).await;
     assert_eq!(answer.status, 401);
@@ -368,7 +368,7 @@ async fn other_agents_are_asked_by_their_mailbox_and_heard_by_people() {
     ok(&teller, Call::post("/aaep/v1/events", started)).await;
     assert_eq!(listener.next().await["summary_normal"], "I look it up.");
 
-    // Another teamspace has no such agent, and a worker who listens hears nothing of it.
+    // Another teamspace has no such agent, and a worker that listens hears nothing of it.
     let made = json!({ "teamspace": "other", "operator": "ada" });
     let theirs = ok(&operator, Call::post("/v1/teamspaces", made)).await;
     let theirs = server.with_token(text(&theirs, "token"));

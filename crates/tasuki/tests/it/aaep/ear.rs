@@ -1,4 +1,4 @@
-//! Somebody who listens over server-sent events, on terms of their own.
+//! A listener over server-sent events, on terms of its own.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tasuki::client::{Call, Client};
 
 use crate::server::ok;
 
-/// A stream gives a sign of life sooner than this.
+/// A stream sends a heartbeat sooner than this.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 
 pub struct Ear {

@@ -1,9 +1,9 @@
-//! Over what a producer and its listeners speak with the server: one way for each transport. All of
-//! them are told the same and answer the same, so that a story can be played over each.
+//! The transports between a producer, its listeners and the server: one line for each. All of them
+//! carry the same messages, so that a story can be played over each.
 //!
 //! - [`branch`]: the bank in which the stories play.
 //! - [`peer`]: the end of a connection.
-//! - [`teller`], [`person`]: who announces and asks, and who listens and answers, on any line.
+//! - [`teller`], [`person`]: the producer and the listener, on any line.
 
 pub mod branch;
 pub mod peer;
@@ -22,7 +22,7 @@ pub enum Line {
     /// Requests, and server-sent events.
     Http,
     Connection(Road),
-    /// The layout of other tools. It is for those who listen; their agent announces by requests.
+    /// The layout of other tools. It is for listeners; their agent announces by requests.
     Compat(Way),
 }
 

@@ -1,4 +1,4 @@
-//! A listener as people's tools are: it agrees on terms, reads server-sent events, and answers.
+//! A listener like people's tools: it negotiates terms, reads server-sent events, and answers.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tasuki::client::{Answer, Call, Client};
 
 use crate::server::ok;
 
-/// A stream that has nothing to say beats every ten seconds.
+/// A quiet stream sends a heartbeat every ten seconds.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
@@ -18,11 +18,11 @@ pub struct Listener {
     pub subscription: String,
     body: Body,
     waiting: Vec<u8>,
-    /// The last id that was seen: where to resume.
+    /// The last id that was seen: the cursor to resume at.
     pub place: Option<String>,
 }
 
-/// What every listener of these stories wants, and what one of them wants besides.
+/// The terms of every listener of these stories, and the additional terms of one of them.
 pub fn terms(more: Value) -> Value {
     let mut terms = json!({
         "supports_confirmation_reply": true,
@@ -49,7 +49,7 @@ impl Listener {
         Self::resume(client, subscription, None).await
     }
 
-    /// Comes back to a subscription, after the last id that was seen.
+    /// Resumes a subscription, after the last id that was seen.
     pub async fn resume(client: Client, subscription: String, place: Option<String>) -> Self {
         let path = format!("/aaep/v1/events?subscription_id={subscription}");
         let headers: Vec<_> = place.iter().map(|id| ("last-event-id", id.clone())).collect();
@@ -60,7 +60,7 @@ impl Listener {
         Self { client, subscription, body, waiting: Vec::new(), place }
     }
 
-    /// The place with which the stream begins.
+    /// The cursor at which the stream begins.
     pub async fn greeted(&mut self) -> String {
         while self.place.is_none() {
             let frame = self.body.frame().await.expect("a greeting").expect("the stream goes on");
@@ -90,7 +90,7 @@ impl Listener {
         }
     }
 
-    /// The next event of this type, such as `session.started`; others are passed over.
+    /// The next event of this type, such as `session.started`; skips others.
     pub async fn until(&mut self, kind: &str) -> Value {
         loop {
             let event = self.next().await.expect("the stream goes on");

@@ -1,5 +1,5 @@
-//! A handoff that an agent requests in its session is done: to a queue, to another agent, to the
-//! default queue, or not at all; once, and on the record.
+//! A handoff that an agent requests in its session is carried out: to a queue, to another agent, to
+//! the default queue, or not at all; once, and on the record.
 
 use serde_json::{Value, json};
 use tasuki::client::{Call, Client};
@@ -31,7 +31,7 @@ fn requests(who: &str, session: &str, number: u32, more: Value) -> Value {
     event
 }
 
-/// What became of the request of an event.
+/// The result of an event's request.
 async fn outcome(client: &Client, session: &str, event_id: &str) -> Value {
     let path = format!("/aaep/v1/sessions/{session}");
     let settled = async {
@@ -46,7 +46,7 @@ async fn outcome(client: &Client, session: &str, event_id: &str) -> Value {
     settled.expect("something becomes of it")
 }
 
-/// Begins a session, requests in it, and says what became of it.
+/// Begins a session, requests in it, and returns the result.
 async fn asked(
     conversation: &str,
     (who, client): (&str, &Client),
@@ -86,12 +86,12 @@ async fn a_person_takes_over_with_all_that_the_agent_packed() {
     act(&hana, &transfer, "accept", json!({ "epoch": 2 })).await;
     act(&hana, &transfer, "complete", json!({ "epoch": 3 })).await;
 
-    // The request once more, as if its answer had been lost, changes nothing.
+    // The same request again, as if its answer had been lost, changes nothing.
     let again = json!([requests("bob", "sess_a", 2, request)]);
     ok(&desk.bob, Call::post("/aaep/v1/events", again)).await;
 
     let mut told = ear.until("session.completed").await;
-    // Why the agent hands over, and what it packs, is for colleagues.
+    // The reason for the handoff, and its context, are for colleagues.
     let heard = Value::from(told.clone()).to_string();
     assert!(!heard.contains("hush") && !heard.contains("charged twice"), "{heard}");
     told.retain(|event| event["producer"]["agent_id"] == "tasuki");
@@ -172,7 +172,7 @@ async fn only_the_holder_hands_over_and_nobody_goes_round_for_ever() {
     };
     let first = asked(&desk.conversation, ("bob", &desk.bob), "sess_b", to("carol")).await;
     assert_eq!((&first["outcome"], &first["route"]), (&json!("routed"), &json!(1)));
-    // Bob has nothing to hand over any more.
+    // Bob no longer holds the conversation.
     let late = json!([requests("bob", "sess_b", 3, to("carol"))]);
     ok(&desk.bob, Call::post("/aaep/v1/events", late)).await;
     let late = outcome(&desk.bob, "sess_b", "evt_3").await;
@@ -186,7 +186,7 @@ async fn only_the_holder_hands_over_and_nobody_goes_round_for_ever() {
     assert_eq!(stopped["outcome"], "default_queue", "{stopped}");
     assert!(stopped["transfer_id"].is_string(), "{stopped}");
 
-    // While somebody is asked, nobody else is.
+    // While a person is being asked, a second request is refused.
     let more = json!([requests("bob", "sess_b", 5, json!({ "target_kind": "human" }))]);
     ok(&desk.bob, Call::post("/aaep/v1/events", more)).await;
     let more = outcome(&desk.bob, "sess_b", "evt_5").await;
@@ -212,7 +212,7 @@ async fn without_a_default_queue_a_request_says_so() {
     assert_eq!(told["summary_normal"], text, "{told}");
 }
 
-/// What is requested while the server dies is done after its start, once.
+/// A request that was cut off by a crash is carried out after the restart, once.
 #[tokio::test]
 async fn a_request_outlives_the_server() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,5 +1,5 @@
 //! The session that the protocol gives as its example: the bank's agent looks up a balance, asks
-//! before it moves money, and does so once somebody said yes.
+//! before it moves money, and moves it once a listener said yes.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! On which terms somebody listens: what is granted, what is refused, how they change and end, and
-//! what each listener then hears.
+//! The terms of a subscription: what is granted, what is refused, how they change and end, and what
+//! each listener then hears.
 
 use engine::listening::SESSIONS_LOOKED_AT_MAX;
 use futures_util::{StreamExt, stream};

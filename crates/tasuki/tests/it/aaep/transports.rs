@@ -1,5 +1,5 @@
-//! AAEP over what lasts: a WebSocket, the Unix socket, and standard input and output. What they
-//! have in common beyond the stories that go over every line.
+//! AAEP over lasting connections: a WebSocket, the Unix socket, and standard input and output. What
+//! they have in common beyond the stories that run over every line.
 
 mod bounds;
 
@@ -12,7 +12,7 @@ use super::lines::peer::{Peer, Road};
 use super::{SESSION, TOKEN, asks, event, listener};
 use crate::server::ok;
 
-/// A request of somebody who can answer, with our own capabilities.
+/// A request of a listener that can answer, with our own capabilities.
 fn request(ours: Value) -> Value {
     listener::request(&listener::terms(json!({ "tasuki": ours })))
 }
@@ -28,7 +28,7 @@ fn chunk(number: u32, text: &str, position: usize, complete: bool) -> Value {
     event(number, "output.streaming", chunk)
 }
 
-/// Until the agent must ask.
+/// The events before the question.
 fn opening() -> Vec<Value> {
     let balance = json!({ "tool": "fetch_balance", "tool_call_id": "call_1" });
     let found = json!({ "tool": "fetch_balance", "tool_call_id": "call_1", "status": "success" });
@@ -51,7 +51,7 @@ fn transfer(number: u32) -> Value {
     event(number, "tool.invoked", call)
 }
 
-/// What the agent then says.
+/// The events after the answer.
 fn ending() -> Vec<Value> {
     let first = "Your balance is $12,500.";
     vec![
@@ -111,7 +111,7 @@ async fn a_connection_says_what_became_of_each_message_and_ends_as_it_is_asked_t
         announce(&mut teller, &told).await;
         let mut heard = hear(&mut dana, told.len()).await;
         for chunk in heard.iter_mut().filter(|event| event["chunk"].is_string()) {
-            // What was announced is no boundary that the listener asked for.
+            // The announced boundary is not one that the listener asked for.
             assert!(chunk.get("coalesce_hint").is_none(), "{chunk}");
             chunk["coalesce_hint"] = "sentence".into();
         }
@@ -157,7 +157,7 @@ async fn who_says_no_is_heard_and_who_says_nothing_too_late() {
     let ours = &over["extensions"]["tasuki"];
     assert_eq!((&ours["status"], &ours["session_id"]), (&json!("timed_out"), &json!(SESSION)));
 
-    // Whoever comes back and is not sure sends it again, and is told again.
+    // A producer that reconnects and is not sure sends it again, and is told again.
     let mut back = branch.producer(Road::Unix).await;
     back.send(again).await;
     assert_eq!(back.next().await["type"], "tasuki.recorded");
@@ -210,7 +210,7 @@ async fn a_clarification_without_an_answer_has_the_one_it_came_with() {
         (&told["type"], &told["response"]),
         (&json!("clarification.reply"), &json!("Savings"))
     );
-    assert_eq!(told["extensions"]["tasuki"]["status"], "timed_out", "nobody said so");
+    assert_eq!(told["extensions"]["tasuki"]["status"], "timed_out", "no listener answered");
     let path = format!("/aaep/v1/sessions/{SESSION}/decisions/{TOKEN}");
     let shown = ok(&branch.server.agent("teller"), Call::get(path)).await;
     assert_eq!((&shown["status"], &shown["response"]), (&json!("timed_out"), &json!("Savings")));

@@ -1,14 +1,14 @@
-//! The bank's agent asks before it moves money, and somebody who listens decides: over each line,
-//! and with everything that can go wrong with an answer. Whatever happens, one decision is on the
-//! record, and money moves only if somebody said yes.
+//! The bank's agent asks before it moves money, and a listener decides: over each line, and with
+//! everything that can go wrong with an answer. In every case one decision is on the record, and
+//! money moves only after a yes.
 //!
-//! What has no place on a line, and why:
-//! - Other tools' layout, one's own token with somebody else's subscription: there an answer is
-//!   taken by its token, whatever subscription it names.
-//! - Other tools' layout, the agent answers itself: agents do not speak there, and a worker who
-//!   sends a reply by request is the row over HTTP.
-//! - Other tools' layout, who comes late hears what was said before, and is asked too: these tools
-//!   take the first frame for what they asked themselves, so nothing older is told there.
+//! Cases that do not apply to a line, and why:
+//! - Other tools' layout, one's own token with another listener's subscription: there an answer is
+//!   accepted by its token, whatever subscription it names.
+//! - Other tools' layout, the agent answers itself: agents do not speak there, and a worker that
+//!   sends a reply by request is the case over HTTP.
+//! - Other tools' layout, a late listener hears earlier events, and is asked too: these tools take
+//!   the first frame for the answer to their own request, so nothing older is told there.
 
 mod races;
 mod restarts;
@@ -32,7 +32,7 @@ const LONG: u32 = 300;
 /// The shortest that a question may wait.
 const SHORT: u32 = 1;
 
-/// How much of a token proves for whom it is.
+/// The part of a token that proves its listener.
 const PROOF_CHARS: usize = 43;
 
 /// Plays a scene over each line at once, on one server.
@@ -40,15 +40,15 @@ async fn over_each_line(play: impl AsyncFn(Stage)) {
     join_all(Line::ALL.map(|line| play(Stage::new(line)))).await;
 }
 
-/// Both ends of a line while the question waits.
+/// Both ends of a line while the question is open.
 struct Asked {
     stage: Stage,
     teller: Teller,
     dana: Person,
-    /// As the agent sent it, and as dana heard it.
+    /// The question as the agent sent it, and as dana heard it.
     sent: Value,
     question: Value,
-    /// The subscription on which dana was asked.
+    /// The subscription that carried the question to dana.
     asked_on: String,
 }
 
@@ -75,10 +75,10 @@ impl Asked {
         self.teller.decision(&self.sent).await
     }
 
-    /// What cannot be undone is not done now.
+    /// The irreversible call is refused now.
     async fn cannot_move_money(&mut self) {
         let call = &self.stage.story.carried_out()[0];
-        let why = self.teller.tries(call).await.expect_err("nobody said yes");
+        let why = self.teller.tries(call).await.expect_err("no listener said yes");
         let line = self.stage.line;
         let rule = (&why["code"], &why["rule"]);
         assert_eq!(rule, (&json!("protocol_violation"), &json!("4.3.1")), "{line:?}: {why}");
@@ -101,7 +101,7 @@ impl Asked {
         self.dana.hears(&events).await;
     }
 
-    /// The session goes on as it was decided; what is then told.
+    /// The session goes on according to the decision; returns the events.
     async fn goes_on(&mut self, decided: &Decided) -> Vec<Value> {
         match decided.decision.as_str() {
             "accept" => {
@@ -123,7 +123,7 @@ impl Asked {
     }
 }
 
-/// One decision is on the record of a session: what came of it, and by whom.
+/// One decision is on the record of a session: the result, and the listener.
 async fn is_on_record(branch: &Branch, stage: &Stage, expected: &Decided) {
     let stream = format!("session/{}", stage.story.session);
     let mut entries = whole_ledger(&branch.operator(), "").await;
@@ -267,7 +267,7 @@ async fn a_token_that_was_not_given_out_for_this_is_worth_nothing() {
             ("a token that was cut", own[..own.len() - 1].to_owned()),
             ("the agent's own token", TOKEN.to_owned()),
             ("a token from nowhere", "rpl_1".to_owned()),
-            ("somebody else's token", of_omar),
+            ("another listener's token", of_omar),
             ("the token of another session with the proof of this", swapped),
         ] {
             let reply = asked.dana.reply(&forged, "accept");
@@ -277,14 +277,14 @@ async fn a_token_that_was_not_given_out_for_this_is_worth_nothing() {
         }
         let reply = omar.reply(&own, "accept");
         omar.says(&reply).await;
-        asked.is_open(&branch, "the token of somebody else").await;
+        asked.is_open(&branch, "the token of another listener").await;
         if !matches!(asked.stage.line, Line::Compat(_)) {
             let mut reply = asked.dana.reply(&own, "accept");
             reply["subscription_id"] = omar.subscription().into();
             asked.dana.says(&reply).await;
-            asked.is_open(&branch, "somebody else's subscription").await;
+            asked.is_open(&branch, "another listener's subscription").await;
         }
-        // A token of another session decides there, and here nothing.
+        // A token of another session decides there, but nothing here.
         let reply = asked.dana.reply(&of_other, "accept");
         match asked.stage.line {
             Line::Compat(_) => asked.dana.says(&reply).await,
@@ -304,7 +304,7 @@ async fn a_token_that_was_not_given_out_for_this_is_worth_nothing() {
     .await;
 }
 
-/// The place that a token names, and the proof for whom it is.
+/// The place that a token names, and the proof of its listener.
 fn halves(token: &str) -> (&str, &str) {
     token.split_at(token.len() - PROOF_CHARS)
 }

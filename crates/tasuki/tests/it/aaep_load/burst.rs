@@ -1,11 +1,11 @@
-//! What a session says in a burst: text, progress and states, a critical word now and then.
+//! The events of a session in a burst: text, progress and states, a critical one now and then.
 
 use serde_json::{Value, json};
 
 /// Letters of one to four bytes: positions count characters.
 const WORDS: [&str; 5] = ["Konto", "größer", "残高", "ọjọ́", "🧾"];
 
-/// So many events have one state, and so many one progress.
+/// One state and one progress in so many events.
 const EVENTS_PER_STATE: usize = 40;
 const EVENTS_PER_PROGRESS: usize = 10;
 
@@ -19,7 +19,7 @@ pub struct Burst {
 }
 
 impl Burst {
-    /// `n_events` in all, of which `n_critical` are.
+    /// `n_events` in all, `n_critical` of them critical.
     pub fn new(session: &str, n_events: usize, n_critical: usize) -> Self {
         let (mut text, mut events) = (String::new(), Vec::with_capacity(n_events));
         let (mut n_chars, mut is_thinking) = (0, false);

@@ -11,7 +11,7 @@ use tasuki::client::{Call, Client};
 use super::burst::Burst;
 use crate::server::{Server, ok};
 
-/// A stream says something every ten seconds; one that is silent for this long has failed.
+/// A stream sends something every ten seconds; one that is silent for this long has failed.
 const SILENCE_MAX: Duration = Duration::from_secs(40);
 
 /// Events of one request.
@@ -28,14 +28,14 @@ pub struct Stage {
     pub teller: Client,
 }
 
-/// Somebody who listens, and all that they heard.
+/// A listener, and everything it heard.
 #[derive(Debug)]
 pub struct Listener {
     pub client: Client,
     pub id: String,
     body: Body,
     waiting: Vec<u8>,
-    /// The last id that was seen: where to resume.
+    /// The last id that was seen: the cursor to resume at.
     place: Option<String>,
     pub heard: Vec<Heard>,
 }
@@ -90,7 +90,7 @@ impl Heard {
 }
 
 impl Listener {
-    /// Agrees on terms and begins to listen.
+    /// Negotiates terms and begins to listen.
     pub async fn open(client: &Client, capabilities: Value) -> Self {
         let request = json!({ "type": "subscription.request", "aaep_version": "1.0.0",
             "subscriber_id": "braille", "capabilities": capabilities });
@@ -101,7 +101,8 @@ impl Listener {
         Self { client: client.clone(), id, body, waiting, place, heard }
     }
 
-    /// Listens until something is so. Whoever did not read for long was cut off, and resumes.
+    /// Listens until a condition holds. A listener that did not read for long is cut off, and
+    /// resumes.
     pub async fn until(&mut self, clock: &Stopwatch, is_so: impl Fn(&[Heard]) -> bool) {
         while !is_so(&self.heard) {
             let frame = tokio::time::timeout(SILENCE_MAX, self.body.frame()).await;

@@ -14,12 +14,12 @@ use crate::server::is_full_run;
 use crate::slow_sockets::{good_callers, p99};
 use crate::wire::{Line, Request};
 
-/// What must hold.
+/// The required load.
 const FULL: Size = Size { n_streams: 100, chunks_per_second: 50, seconds: 60 };
 const SHORT: Size = Size { n_streams: 20, chunks_per_second: 20, seconds: 3 };
 const SLOWDOWN_MAX: f64 = 2.0;
 
-/// What a model says at once.
+/// One piece of a model's output.
 const CHUNK: &str = "The plan is on its way. ";
 
 #[derive(Debug, Clone, Copy)]
@@ -29,9 +29,9 @@ struct Size {
     seconds: u32,
 }
 
-/// The slowdown is held against its limit where the build is one for use: in one for tests an event
-/// costs ten times as much. `bench aaep --check`, with which `./test --full` ends, is such a
-/// run, and tells the bytes.
+/// The slowdown is checked against its limit in a release build: in a test build an event costs ten
+/// times as much. `bench aaep --check`, with which `./test --full` ends, is such a run, and
+/// reports the bytes.
 #[tokio::test(flavor = "multi_thread")]
 async fn many_streams_are_recorded_whole_and_others_go_on() {
     let size = if is_full_run() { FULL } else { SHORT };
@@ -73,8 +73,8 @@ async fn many_streams_are_recorded_whole_and_others_go_on() {
     assert!(cfg!(debug_assertions) || during / before <= SLOWDOWN_MAX, "{}", during / before);
 }
 
-/// One answer, piece by piece: what has come since the last request goes out with the next. Every
-/// piece is recorded: the end of the session would be refused if one were missing.
+/// One answer, piece by piece: the pieces since the last request go out with the next. Every piece
+/// is recorded: the end of the session would be refused if one were missing.
 async fn stream(address: String, token: String, session: String, size: Size) -> usize {
     let mut line = Line::open(&address).await;
     let post = Request::new("POST /aaep/v1/events").token(&token);

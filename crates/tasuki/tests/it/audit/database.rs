@@ -1,4 +1,4 @@
-//! What is done to the database, with and without recomputing what can be recomputed.
+//! Tampering with the database, with and without recomputing what can be recomputed.
 
 use std::fs;
 use std::path::Path;
@@ -34,7 +34,8 @@ fn every_change_to_the_database_is_found_and_named() {
     assert!(n_cases >= 45, "{n_cases}");
 }
 
-/// Whoever can write everything but the key can make all of it fit, except for the past.
+/// An attacker who can write everything but the key can make all of it fit, except for the old
+/// checkpoints.
 #[test]
 fn a_ledger_that_was_made_anew_does_not_fit_its_checkpoints() {
     let folder = forged(Forgery::OtherDetail);
@@ -48,14 +49,14 @@ fn a_ledger_that_was_made_anew_does_not_fit_its_checkpoints() {
     let expected = "entries 18 to 19: missing, although the first 19 entries were sealed";
     assert_findings("a cut", &report(folder.path()), expected);
 
-    // Signing it with a key of one's own does not help.
+    // Signing it with another key does not help.
     let folder = forged(Forgery::CutShort);
     let expected = "entries 18 to 19: missing, although the first 19 entries were sealed\n\
                     the checkpoint in the database: checkpoint: expected a signature by tasuki-";
     assert_findings("a cut that was sealed", &report(folder.path()), expected);
 }
 
-/// Then only who knows the key, or kept a checkpoint, can tell.
+/// Then only a holder of the key or of an old checkpoint can tell.
 #[test]
 fn a_ledger_with_another_key_is_found_by_who_kept_the_key_or_a_checkpoint() {
     let original = copy();
@@ -111,7 +112,7 @@ fn checkpoints_that_were_removed_or_changed_are_missed() {
          there is no key to check the checkpoints with (ledger.pub)",
     );
 
-    // What a crash can leave is no finding.
+    // What a crash can leave is not a finding.
     let folder = damaged(LOG_FILE, |text| Some(text + "half a no"));
     let torn = report(folder.path());
     assert_eq!((findings(&torn).as_str(), torn.remarks.len()), ("", 1));
@@ -119,7 +120,7 @@ fn checkpoints_that_were_removed_or_changed_are_missed() {
     fs::remove_file(folder.path().join(NEWEST_FILE)).unwrap();
     let removed = report(folder.path());
     assert_eq!((findings(&removed).as_str(), removed.remarks.len()), ("", 1));
-    // A ledger of half a minute has been sealed, whatever is left of it.
+    // A ledger of half a minute must have been sealed, whatever is left of it.
     run(folder.path(), "DROP TABLE sealed; CREATE TABLE sealed (size, edge, note);");
     let expected = "there is no checkpoint, though entries are sealed within a second";
     assert_findings("all of them", &report(folder.path()), expected);
@@ -148,7 +149,7 @@ fn a_checkpoint_of_another_log_or_another_past_is_found() {
     }
 }
 
-/// A damaged file is a finding too, and ends the reading where it is damaged.
+/// A damaged file is a finding too, and ends the reading at the damage.
 #[test]
 fn damage_to_the_file_itself_is_found() {
     let folder = copy();
@@ -167,7 +168,7 @@ fn damage_to_the_file_itself_is_found() {
             Err(_) => n_refused += 1,
         }
     }
-    // Three pages say that this is a database, and which tables it has.
+    // Without the three pages that identify the database and its tables it cannot be read at all.
     assert!(n_found >= 5 && n_refused == 3, "{n_found} found, {n_refused} refused");
 }
 

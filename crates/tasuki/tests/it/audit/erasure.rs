@@ -1,4 +1,4 @@
-//! Bodies that are gone: on the record, and off it.
+//! Erased bodies: on the record, and off it.
 
 use std::fs;
 use std::path::Path;
@@ -70,7 +70,7 @@ async fn a_log_with_lines_of_erased_bodies_is_written_again_on_the_next_start() 
     assert_eq!((findings(&derived).as_str(), derived.remarks.len()), ("", 0));
 }
 
-/// What can still be known about the lines of an erased body is compared.
+/// What is still known about the lines of an erased body is compared.
 #[tokio::test]
 async fn lines_of_erased_bodies_cannot_say_just_anything() {
     let folder = erased_before_the_log_knew().await;
@@ -97,7 +97,7 @@ fn an_erasure_off_the_record_is_found() {
     assert_findings("a body", &report(folder.path()), expected);
 }
 
-/// The ledger of after an erasure with the audit log of before it.
+/// The ledger after an erasure with the audit log from before it.
 async fn erased_before_the_log_knew() -> TempDir {
     let (before, folder) = (copy(), copy());
     erase_on_record(folder.path()).await;
@@ -107,7 +107,7 @@ async fn erased_before_the_log_knew() -> TempDir {
     folder
 }
 
-/// Only what is closed can be erased.
+/// Only a closed handoff can be erased.
 async fn erase_on_record(folder: &Path) {
     let entries = audit::tail(&Source::Data(folder.to_owned()), 20).unwrap();
     let of_refused = entries.iter().find(|one| one.seq == 10).unwrap();

@@ -1,4 +1,4 @@
-//! What is done to an export. It is verified alone: nothing of the server is at hand.
+//! Tampering with an export. It is verified alone, without the server.
 
 use std::fs;
 use std::io::Cursor;
@@ -37,8 +37,8 @@ fn an_export_verifies_alone() {
     assert_eq!(newest, in_data);
 }
 
-/// An export of a ledger from when answers, too, left out zeros at the end of a fraction. What is
-/// hashed still does.
+/// An export of a ledger from when answers, too, left out trailing zeros of a fraction. Hashed
+/// texts still do.
 #[test]
 fn a_ledger_of_times_without_zeros_verifies() {
     let folder = tempfile::tempdir().unwrap();
@@ -180,7 +180,7 @@ fn what_comes_with_the_entries_is_checked_too() {
     });
 }
 
-/// Everything recomputed, by somebody without the key.
+/// Everything recomputed, by an attacker without the key.
 #[test]
 fn an_export_that_was_made_anew_does_not_fit_its_checkpoints() {
     let forged = export(forged(Forgery::OtherDetail).path());
@@ -192,7 +192,7 @@ fn an_export_that_was_made_anew_does_not_fit_its_checkpoints() {
         "entries 8 to 13: changed, added or moved after the first 13 entries were sealed";
     assert_findings("an edit", &report, expected);
 
-    // With another key it fits, and only who knows the real one can tell.
+    // With another key it fits, and only a holder of the real key can tell.
     let forged = export(super::ledger::forged(Forgery::OtherKey).path());
     assert_eq!(findings(&check_text(&forged, &Options::default())), "");
     let key = fs::read_to_string(copy().path().join(PUBLIC_FILE)).unwrap();
@@ -202,8 +202,8 @@ fn an_export_that_was_made_anew_does_not_fit_its_checkpoints() {
     assert!(found.contains("checkpoint 1 of the export: checkpoint: expected a signature by"));
 }
 
-/// Not one byte of an export can change without being noticed. Every eleventh is tried, which is
-/// some two thousand.
+/// A change to any byte of an export is noticed. Every eleventh is tried, which is some two
+/// thousand.
 #[test]
 fn no_byte_of_an_export_is_free() {
     let text = sound();

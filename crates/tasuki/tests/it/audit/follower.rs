@@ -1,4 +1,4 @@
-//! The follower of the audit log with a real engine behind it: stopped, cut short, hindered.
+//! The follower of the audit log with a real engine behind it: stopped, cut short, blocked.
 
 use std::fs;
 use std::path::Path;
@@ -9,8 +9,8 @@ use tasuki::audit::{self, Source};
 
 use super::ledger::{Server, caller, copy, findings, lines_path, report};
 
-/// Whatever a crash leaves between the write of the lines and the record of it, the next start goes
-/// on from the record.
+/// Whatever a crash leaves between the write of the lines and the record of it, the next start
+/// continues from the record.
 #[tokio::test]
 async fn a_start_after_a_crash_loses_and_doubles_no_line() {
     let folder = copy();
@@ -24,7 +24,7 @@ async fn a_start_after_a_crash_loses_and_doubles_no_line() {
     assert_eq!(added.iter().filter(|byte| **byte == b'\n').count(), 6);
 
     for n_bytes in (0..=added.len()).step_by(97).chain([added.len()]) {
-        // The lines were on their way; the positions were not written, or the last one was not.
+        // The lines were being written; the positions were not written, or the last one was not.
         for (position_after, common_after) in [(&old[1], &old[2]), (&new[1], &old[2])] {
             let is_recorded = position_after == &new[1];
             let lines =
@@ -61,7 +61,7 @@ async fn whatever_was_removed_is_derived_again() {
     }
 }
 
-/// A write that fails is tried again from what was recorded, and nothing is skipped.
+/// A failed write is retried from the recorded position, and nothing is skipped.
 #[tokio::test]
 async fn what_could_not_be_written_is_written_later() {
     let folder = copy();
@@ -93,7 +93,7 @@ async fn propose(folder: &Path, n_handoffs: usize) {
     server.stop().await;
 }
 
-/// Every file is what the ledger says, byte for byte.
+/// Every file matches the ledger, byte for byte.
 fn assert_complete(folder: &Path) {
     let entries = audit::tail(&Source::Data(folder.to_owned()), usize::MAX).unwrap();
     let derived = lines::derive(Log::Handoffs, entries.iter().map(|one| &one.entry)).unwrap();

@@ -1,4 +1,4 @@
-//! What is done to the audit log.
+//! Tampering with the audit log.
 
 use std::fs;
 use std::path::Path;
@@ -58,7 +58,7 @@ fn a_file_that_was_removed_is_missed() {
     );
 }
 
-/// What the server never wrote down as done is its own business, and the next start's.
+/// Bytes after the recorded end are left to the next start of the server.
 #[test]
 fn what_comes_after_the_recorded_end_is_a_remark() {
     let report = changed(|text| format!("{text}{{\"event\":\"hand"));
@@ -67,7 +67,8 @@ fn what_comes_after_the_recorded_end_is_a_remark() {
     assert!(report.remarks[0].starts_with(remark), "{:?}", report.remarks);
 }
 
-/// A crash leaves halves of lines, and room where lines should be, but no lines that nobody wrote.
+/// A crash leaves halves of lines, and space reserved for lines, but no lines that the server did
+/// not write.
 #[test]
 fn whole_lines_after_the_recorded_end_must_be_right_too() {
     let forged = r#"{"event":"handoff_closed","handoff_id":"x","actor":"agent:mallory"}"#;
@@ -86,7 +87,7 @@ fn a_changed_line_is_found_without_any_recorded_end() {
     let expected = "entry 7 (handoff/…handoffs.jsonl:1 differs";
     assert_findings("line 1", &report(folder.path()), expected);
 
-    // What is known to be complete cannot be torn.
+    // A part that is recorded as complete cannot be torn.
     let folder = copy();
     let path = lines_path(folder.path(), "default");
     change_file(&path, |text| text.replacen("proposed", "prop\0sed", 1));

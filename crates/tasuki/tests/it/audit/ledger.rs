@@ -1,5 +1,5 @@
-//! One small ledger, made through the engine: two teamspaces, handoffs that ended in every way,
-//! sealed three times. It is made once and copied for each test.
+//! One small ledger, made through the engine: two teamspaces, handoffs with every ending, sealed
+//! three times. It is made once and copied for each test.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -52,7 +52,7 @@ impl Server {
         Self { folder: folder.to_owned(), engine, clock, key: 42, stop, followers }
     }
 
-    /// Signs what there is so far.
+    /// Seals all entries so far.
     pub async fn seal(&self) {
         let signer = ledger_key::open(&self.folder, || [self.key; 32]).unwrap();
         let files = Arc::new(CheckpointFiles::open(&self.folder).unwrap());
@@ -133,14 +133,14 @@ pub fn copy() -> TempDir {
     folder
 }
 
-/// What somebody without the key can put in place of the ledger.
+/// The ledger that an attacker without the key can put in place of the real one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forgery {
-    /// One entry says something else, and everything follows from it.
+    /// One entry is different, and all that follows is recomputed.
     OtherDetail,
     /// The last entries never happened.
     CutShort,
-    /// Everything happened to somebody else, and all files are replaced, the key too.
+    /// All of it happened to another agent, and all files are replaced, the key too.
     OtherKey,
 }
 
@@ -159,7 +159,7 @@ pub fn forged(forgery: Forgery) -> TempDir {
     forged
 }
 
-/// What differs between one ledger and another.
+/// The differences between one ledger and another.
 #[derive(Debug, Clone, Copy)]
 struct Story {
     seed: u64,
@@ -280,7 +280,7 @@ pub fn findings(report: &Report) -> String {
 }
 
 /// Each line of `expected` is a finding, with `…` for anything in it and anything after it; in any
-/// order, and there are no others.
+/// order, without others.
 #[track_caller]
 pub fn assert_findings(name: &str, report: &Report, expected: &str) {
     let expected: Vec<&str> = expected.lines().collect();

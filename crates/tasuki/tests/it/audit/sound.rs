@@ -1,4 +1,4 @@
-//! A ledger to which nothing was done: nothing is found, whatever a server does meanwhile.
+//! An untouched ledger: nothing is found, whatever a server does meanwhile.
 
 use std::fs;
 

@@ -269,11 +269,11 @@ UPDATE holds SET value = '["mallory"]' WHERE key = 'task/done' AND teamspace = '
 -- > entry 16 (handoff/…task/done is held otherwise than follows from the state
 UPDATE holds SET holder = NULL WHERE key = 'task/done' AND teamspace = 'other';
 
--- = a task that nobody holds any more
+-- = a task without its hold
 -- > entry 16 (handoff/…task/done is held otherwise than follows from the state
 DELETE FROM holds WHERE key = 'task/done' AND teamspace = 'other';
 
--- = a task of nobody
+-- = a hold without a handoff
 -- > what is held of task/new in other follows from nothing
 INSERT INTO holds (teamspace, key, holder, value) VALUES ('other', 'task/new', 'x', '["tim"]');
 

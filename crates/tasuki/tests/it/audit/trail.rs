@@ -1,5 +1,5 @@
-//! What people decided, what was verified and what was said, each in a log of its own: derived from
-//! the ledger, compared with it, and taken up again after a crash.
+//! Decisions of people, verifications and messages, each in a log of its own: derived from the
+//! ledger, compared with it, and resumed after a crash.
 
 use engine::wake::{Call, Taken};
 use std::fs;
@@ -48,7 +48,7 @@ fn file(id: &str) -> Artifact {
     serde_json::from_value(artifact).unwrap()
 }
 
-/// A handoff that a human approved, whose artifacts were looked at twice, and whose completion was
+/// A handoff that a human approved, whose artifacts were checked twice, and whose completion was
 /// disputed and then confirmed; and a message. Closed, so that it can be erased.
 async fn made() -> (TempDir, HandoffId) {
     let folder = tempfile::tempdir().unwrap();
@@ -198,7 +198,7 @@ async fn every_change_to_any_log_is_found_and_named() {
     }
 }
 
-/// The lines were on their way and their record was not: nothing is lost, and nothing doubled.
+/// The lines were being written and their record was not: nothing is lost, and nothing repeated.
 #[tokio::test]
 async fn a_start_after_a_crash_takes_every_log_up_where_it_was_recorded() {
     let (made, _) = made().await;
@@ -225,7 +225,7 @@ async fn what_is_erased_leaves_these_logs_too() {
     super::ledger::copy_folder(folder.path(), before.path());
     let server = Server::start(folder.path(), 7);
     let operator = caller("default", "operator:root");
-    // That the artifacts were checked, and the approval.
+    // The check of the artifacts, and the approval.
     for position in [3, 4] {
         let erase = Command::Erase { position, reason: "asked by the customer".to_owned() };
         server.submit(&operator, Subject::Handoff(id), erase).await;
@@ -238,7 +238,7 @@ async fn what_is_erased_leaves_these_logs_too() {
     let erased = report(folder.path());
     assert_eq!((findings(&erased).as_str(), erased.remarks.len()), ("", 0));
 
-    // A crash before the logs were written again: what is left of the lines is compared.
+    // A crash before the logs were rewritten: the remaining parts of the lines are compared.
     for log in Log::ALL {
         let path = path(folder.path(), log);
         fs::copy(self::path(before.path(), log), &path).unwrap();

@@ -1,4 +1,4 @@
-//! What is done to the rows that say which entry is which line of a conversation.
+//! Tampering with the rows that map entries to the lines of a conversation.
 
 use std::path::Path;
 

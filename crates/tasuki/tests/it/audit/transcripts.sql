@@ -23,6 +23,6 @@ SELECT conversation, 4, seq FROM transcript WHERE number = 3 AND conversation = 
 -- > message 0 of conversation/
 INSERT INTO transcript VALUES (1, 0, 1);
 
--- = a line of nobody
+-- = a line without a conversation
 -- > of a conversation that is not there
 INSERT INTO transcript VALUES (9, 1, 1);

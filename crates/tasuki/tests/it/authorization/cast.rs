@@ -1,4 +1,4 @@
-//! Two teamspaces with the same cast: a sender, a target, and everyone who has no part in it.
+//! Two teamspaces with the same cast: a sender, a target, and agents that have no part in it.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -13,7 +13,7 @@ use crate::wire::{Answer, Line, Request};
 pub const OWN: &str = "default";
 pub const OTHER: &str = "other";
 
-/// What may stand in a path besides a handoff.
+/// Kinds of ids in a path besides a handoff.
 pub const AGENT: &str = "agent";
 pub const HUMAN: &str = "human";
 pub const TOKEN: &str = "token";
@@ -64,9 +64,9 @@ const RECLUSE: &str = "recluse";
 pub struct Cast {
     pub server: Server,
     tokens: BTreeMap<(&'static str, &'static str), String>,
-    /// Things of our own teamspace, by kind: what others must not find.
+    /// Things of our own teamspace, by kind, which others must not find.
     hidden: BTreeMap<&'static str, String>,
-    /// Those of customers, by their conversation.
+    /// The tokens of customers, by conversation.
     customers: Mutex<BTreeMap<String, String>>,
     /// Transfers that the human has a part in.
     taken: Mutex<Vec<String>>,
@@ -143,11 +143,11 @@ impl Cast {
         }
         let expired = self.client(teamspace, "expired");
         while expired.call(Call::get("/v1/agents")).await.expect("an answer").status == 200 {}
-        // Somebody who is there, and may pick what waits.
+        // The human is available, and may pick from the queue.
         let human = BEARERS.iter().find(|(role, _, _)| *role == "human").expect("a human").1;
         let there = json!({ "presence": "available" });
         ok(&operator, Call::put(format!("/v1/agents/{human}/presence"), there)).await;
-        // Somebody whom everybody can hand a task to.
+        // An agent that every caller can hand a task to.
         let eve = json!({ "kind": "worker", "profile": { "user_selectable": true } });
         ok(&operator, Call::put("/v1/agents/eve", eve)).await;
     }
@@ -165,7 +165,7 @@ impl Cast {
         self.hidden.values().cloned().chain(["OWN-".to_owned()]).collect()
     }
 
-    /// A thing of our own teamspace that was there from the start.
+    /// A thing of our own teamspace that existed from the start.
     pub fn hidden(&self, case: &Case) -> String {
         self.hidden[case.subject_kind()].clone()
     }
@@ -177,7 +177,7 @@ impl Cast {
             AGENT => HERMIT.to_owned(),
             HUMAN => RECLUSE.to_owned(),
             QUEUE => BACKROOM.to_owned(),
-            // Nothing here changes what another may do to it, and its sender may send only so many.
+            // No case changes what another may do to it, and its sender may send only so many.
             MESSAGE => self.hidden[MESSAGE].clone(),
             kind => self.make(kind).await,
         }
@@ -204,7 +204,7 @@ impl Cast {
                 let path = format!("/v1/conversations/{id}/messages");
                 let say = Call::post(path, json!({ "parts": [file] }));
                 ok(&self.server.with_token(&token), say).await;
-                self.customers.lock().expect("nobody panics").insert(id.clone(), token);
+                self.customers.lock().expect("no test panics").insert(id.clone(), token);
                 return id;
             }
             CALLED => return Box::pin(self.make_called()).await,
@@ -251,7 +251,7 @@ impl Cast {
         id
     }
 
-    /// A transfer that the human of our teamspace takes so far.
+    /// A transfer that the human of our teamspace takes to this state.
     async fn transfer(&self, kind: &str) -> String {
         let road: &[&str] = match kind {
             "t.queued" => &[],
@@ -263,7 +263,7 @@ impl Cast {
         };
         let [alice, human] = ["sender", "human"].map(|caller| self.client(OWN, caller));
         // People take only so many at once.
-        let before = std::mem::take(&mut *self.taken.lock().expect("nobody panics"));
+        let before = std::mem::take(&mut *self.taken.lock().expect("no test panics"));
         let operator = self.operator(OWN);
         for id in before {
             let done = Call::post(format!("/v1/transfers/{id}/cancel"), json!({}));
@@ -281,8 +281,8 @@ impl Cast {
             let path = format!("/v1/transfers/{id}/{action}");
             ok(&human, Call::post(path, json!({ "epoch": epoch }))).await;
         }
-        self.customers.lock().expect("nobody panics").insert(id.clone(), token);
-        self.taken.lock().expect("nobody panics").push(id.clone());
+        self.customers.lock().expect("no test panics").insert(id.clone(), token);
+        self.taken.lock().expect("no test panics").push(id.clone());
         id
     }
 
@@ -293,7 +293,7 @@ impl Cast {
         id
     }
 
-    /// One that the sender announces, with a question that waits.
+    /// A session that the sender announces, with an open question.
     async fn make_session(&self, task: &str) -> String {
         let started = started(task, "alice");
         let id = started["session_id"].as_str().expect("an id").to_owned();
@@ -358,7 +358,7 @@ impl Cast {
             "none" => request,
             "garbage" => request.token("tasuki_0000"),
             caller => {
-                let customers = self.customers.lock().expect("nobody panics").clone();
+                let customers = self.customers.lock().expect("no test panics").clone();
                 let own = customers.get(subject);
                 let own = own.filter(|_| (teamspace, caller) == (OWN, "customer"));
                 request.token(own.unwrap_or(&self.tokens[&(teamspace, caller)]))

@@ -1,5 +1,5 @@
-//! The reference itself: what it lists is routed, what is routed it lists, and what it refers to
-//! is there.
+//! The reference itself: it lists exactly the routes that exist, and everything it refers to
+//! exists.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ pub fn operations(document: &Value) -> Vec<Operation> {
     for (path, methods) in document["paths"].as_object().expect("paths") {
         for (method, described) in methods.as_object().expect("methods") {
             let responses = described["responses"].as_object().expect("responses");
-            // The lower one is for what is only tried, or changes nothing.
+            // The lower one is for a dry run, or for a call that changes nothing.
             let success = responses.keys().filter_map(|status| status.parse().ok()).max();
             let parameters = described["parameters"].as_array().expect("parameters");
             operations.push(Operation {
@@ -109,7 +109,7 @@ fn the_reference_is_complete_in_itself() {
     check_references(&document, &document, &mut used);
     let schemas = document["components"]["schemas"].as_object().unwrap();
     let unused: Vec<_> = schemas.keys().filter(|name| !used.contains(*name)).collect();
-    assert!(unused.is_empty(), "nobody refers to {unused:?}");
+    assert!(unused.is_empty(), "nothing refers to {unused:?}");
     let mut ids = BTreeSet::new();
     for operation in operations(&document) {
         let described = &document["paths"][&operation.path][&operation.method];

@@ -1,5 +1,5 @@
-//! Who may do what, as one table. The document says who may ask at all (`x-who`); the table says
-//! what members then get.
+//! The permissions, as one table. The document says which callers may ask at all (`x-who`); the
+//! table says what members then get.
 
 use super::cast::{AGENT, CALLED, CONVERSATION, GRAPH, HUMAN, MESSAGE, QUEUE, SESSION, TOKEN};
 use super::reference::Operation;
@@ -140,10 +140,10 @@ rate_transfer      t.completed yes     not     not     gone      not          go
 export_conversation   -      not       yes     not     gone      yes          gone    yes       gone
 ";
 
-/// The state a handoff must be in for what only operators do to it.
+/// The state of a handoff for the actions of operators only.
 const OPERATORS: [(&str, &str); 1] = [("erase_content", "closed")];
 
-/// One thing that can be asked, and who may.
+/// One request, and its permitted callers.
 #[derive(Debug, Clone)]
 pub struct Case {
     pub name: String,
@@ -218,7 +218,7 @@ impl Case {
                 let mut members = self.members.iter();
                 members.find(|(name, _)| *name == caller).expect("a column for every caller").1
             }
-            (who, _) => panic!("nobody knows who {who} is"),
+            (who, _) => panic!("unknown kind of caller: {who}"),
         }
     }
 

@@ -1,5 +1,5 @@
-//! Recorded AAEP files on the command line: what is wrong with them, on which line, by which rule;
-//! and what would make them better. No server takes part.
+//! Recorded AAEP files on the command line: errors by line and rule, and advice. No server takes
+//! part.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::shell::{Outcome, Transcript, split, tasuki};
 pub const SESSION: &str = "sess_2c91a7b4d23f1e88";
 pub const TOKEN: &str = "rpl_4f8a2e7d9c1b6a3f";
 
-/// Enough for several windows and threads; the long run is no other but longer.
+/// Enough for several windows and threads; the long run is the same, only longer.
 const HUGE_LINES: usize = 12_000;
 
 /// A transfer, as a bank's agent announces it: up to its question, and what follows an accept.
@@ -209,7 +209,7 @@ fn many_and_huge_files_are_told_in_order() {
     }
     let shown = run(folder.path(), &command, "");
     assert_eq!(shown.code, 1, "{}", shown.stderr);
-    // A gap in the numbers follows from the event that is refused, and is told of once.
+    // A gap in the numbers follows from the refused event, and is reported once.
     let mut lines = shown.stdout.lines().filter(|line| !line.contains("sequence_number"));
     for expected in &expected {
         let found = lines.find(|line| line.starts_with(expected.as_str()));

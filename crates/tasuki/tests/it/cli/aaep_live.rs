@@ -1,5 +1,5 @@
-//! AAEP at a terminal: somebody listens and answers, with the server away in between; what is
-//! recorded is valid, and can be played again.
+//! AAEP at a terminal: a person listens and answers, with the server away in between; the recording
+//! is valid, and can be replayed.
 
 use std::path::Path;
 
@@ -158,7 +158,7 @@ async fn what_is_recorded_is_valid_and_can_be_played_again() {
     assert_eq!(shown["status"], "cancelled");
 }
 
-/// An event without what differs each time it is announced.
+/// An event without the fields that differ on each announcement.
 fn anonymous(mut event: Value, session: &str) -> Value {
     assert_eq!(event["session_id"], session);
     assert!(event["timestamp"].as_str().is_some_and(|at| at.parse::<Time>().is_ok()));

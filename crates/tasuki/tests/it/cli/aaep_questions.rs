@@ -1,4 +1,5 @@
-//! Questions at a terminal: what waits is offered, what does not is not, and a no is always taken.
+//! Questions at a terminal: open ones are offered, closed ones are not, and a no is always
+//! accepted.
 
 use protocol::time::Time;
 use rustix::process::Signal;
@@ -133,7 +134,7 @@ async fn whoever_comes_late_hears_how_a_question_stands() {
     let _server = bank(folder.path());
     let teller = teller(folder.path());
     let mut asked = started();
-    // Only a server says what became of a question.
+    // Only a server reports the result of a question.
     let link = json!({ "extensions": { "tasuki": { "settled": "answered" } },
         "@context": ["https://aaep-protocol.org/context/v1", "urn:tasuki:aaep:v1"] });
     asked.push(confirm(2, "rpl_1", link));

@@ -12,15 +12,15 @@ use serde_json::Value;
 use super::shell::{split, tasuki};
 use crate::server::Server;
 
-/// More than anybody reads in a test.
+/// More lines than any test reads.
 const LINES_MAX: usize = 10_000;
 
-/// Somebody at a terminal.
+/// A person at a terminal.
 pub struct Terminal {
     child: Child,
     keyboard: Option<ChildStdin>,
     lines: Receiver<String>,
-    /// What was not waited for yet. Remarks and messages overtake each other on their way here.
+    /// Lines that were not awaited yet. Remarks and messages may overtake each other.
     waiting: Vec<String>,
     seen: Vec<String>,
 }
@@ -88,7 +88,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // It may have ended already, which is what is wanted.
+        // It may have ended already, which is fine.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -252,7 +252,7 @@ fn people_advise_each_other_and_pass_a_customer_on() {
         assert_eq!(terminal.n_times("epoch"), 0, "{:#?}", terminal.seen);
     }
 
-    // Whoever leaves gives the customer back, however they leave.
+    // A person who leaves gives the customer back, however they leave.
     ivan.interrupt();
     assert_eq!(ivan.leave(), Some(0));
     ana.sees("you are waiting: place 1");
@@ -268,7 +268,7 @@ fn people_advise_each_other_and_pass_a_customer_on() {
     assert_eq!(ana.n_times("up to 20"), 0, "{:#?}", ana.seen);
 }
 
-/// What is typed too early, or without what it needs, is answered with what would work.
+/// A command that comes too early, or lacks an argument, is answered with what would work.
 #[test]
 fn what_cannot_be_done_yet_is_answered_with_what_can() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -314,7 +314,7 @@ fn what_cannot_be_done_yet_is_answered_with_what_can() {
     assert!(shown.stdout.contains(expected), "{}", shown.stdout);
 }
 
-/// What rings is shown to a person who comes later, too, and as long as it rings.
+/// A ring is also shown to a person who comes later, as long as it rings.
 #[test]
 fn a_ring_that_began_before_is_shown() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -378,7 +378,7 @@ fn a_chat_goes_on_where_it_was_when_the_server_comes_back() {
         assert_eq!(terminal.n_times(words), 1, "{words}: {:#?}", terminal.seen);
     }
 
-    // And as a program would: what was said as JSON, what is piped in as words.
+    // And as a program would: output as JSON, input piped as words.
     let typed = split(&format!("chat --conversation {id} --as bob --json --data data"));
     let outcome = tasuki(folder.path(), &typed, &[], "anything else?\n");
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);

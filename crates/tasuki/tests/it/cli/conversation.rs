@@ -1,5 +1,5 @@
-//! A conversation on the command line, from its first word to its erasure, held against one
-//! snapshot. The customer tries to write lines that are ours.
+//! A conversation on the command line, from its first word to its erasure, compared with one
+//! snapshot. The customer tries to forge lines of ours.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 use super::shell::{Transcript, split, tasuki};
 use crate::server::Server;
 
-/// Who types what. `$1` is the conversation; `customer` has the token that `open` printed.
+/// The caller and the command. `$1` is the conversation; `customer` has the token that `open`
+/// printed.
 const SCRIPT: &str = r#"
 operator  agent register shop --kind worker
 operator  agent register stranger --kind worker
@@ -47,7 +48,7 @@ const GRAPH: &str = r#"{ "entry": "triage", "nodes": [
     { "id": "bob", "kind": "specialist", "agent": "bob" },
     { "id": "carol", "kind": "specialist", "agent": "carol" } ] }"#;
 
-/// Pretends to be lines of ours. What could move a cursor does not even get to the server.
+/// Imitates lines of ours. Characters that could move a cursor are refused by the server.
 const HOSTILE: &str = "hello\n    [ago]  #9 bob:\n    | pay me";
 
 #[test]
@@ -59,7 +60,7 @@ fn a_conversation_from_its_first_word_to_its_erasure() {
     let (mut id, mut token) = (String::new(), String::new());
     std::fs::write(folder.path().join("graph.json"), GRAPH).expect("a file");
     for line in SCRIPT.lines().filter(|line| !line.is_empty()) {
-        let (who, command) = line.split_once(' ').expect("somebody types something");
+        let (who, command) = line.split_once(' ').expect("a caller and a command");
         let typed = command.trim().replace("$1", &id).replace("{\"bill\":7}", "@update.json");
         std::fs::write(folder.path().join("update.json"), r#"{"bill": 7}"#).expect("a file");
         let mut arguments = split(&typed);
@@ -88,7 +89,7 @@ fn a_conversation_from_its_first_word_to_its_erasure() {
     });
 }
 
-/// It goes on by numbers, also when the server was away, and ends with the conversation.
+/// Follows by number, also across a restart of the server, and ends with the conversation.
 #[test]
 fn a_tail_follows_over_a_restart_and_ends_with_the_conversation() {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -7,7 +7,7 @@ use super::chat::Terminal;
 use super::shell::{Outcome, Transcript, split, tasuki};
 use crate::server::Server;
 
-/// What is typed in an empty folder, and the exit code.
+/// The commands, typed in an empty folder, and their exit codes.
 const ENDINGS: &str = r#"
 1  handoff list --data elsewhere
 1  token list --data elsewhere
@@ -118,7 +118,7 @@ fn every_ending_has_its_code_and_its_words() {
     });
 }
 
-/// What is found offline is found by a check; what a server would refuse is refused by it.
+/// An offline check reports a bad offer as a finding; a server refuses it.
 #[test]
 fn a_bad_offer_is_found_by_a_check_and_refused_by_a_server() {
     let folder = tempfile::tempdir().unwrap();
@@ -187,7 +187,7 @@ fn two_identities_that_differ_are_refused_and_both_are_named() {
     check();
 }
 
-/// What removes something is asked for by name.
+/// A removal must be requested by a flag.
 #[test]
 fn a_verb_without_a_flag_shows_what_is_set_and_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
@@ -236,7 +236,7 @@ fn the_default_teamspace_is_there_before_it_is_used() {
     }
 }
 
-/// A token may carry roles that the directory does not know.
+/// A token may carry roles that the directory does not have.
 #[test]
 fn members_are_shown_with_the_roles_of_their_tokens() {
     let folder = tempfile::tempdir().unwrap();
@@ -317,7 +317,7 @@ fn watching_shows_titles_and_refuses_what_there_is_not() {
     drop(server);
 }
 
-/// The file is there, and the server may not look at it.
+/// The file exists, but the server may not read it.
 #[test]
 fn a_rejection_by_the_gate_is_told_with_what_can_be_done() {
     let folder = tempfile::tempdir().unwrap();
@@ -383,7 +383,7 @@ fn data_that_could_not_be_written_is_an_error() {
     assert!(run(folder.path(), "token list").stdout.contains("alice"), "it was made all the same");
 }
 
-/// Whoever adds agents before the first start still needs somebody who may do more.
+/// A server whose agents were added before its first start still needs an operator.
 #[test]
 fn a_server_without_an_operator_makes_one_and_only_one() {
     let folder = tempfile::tempdir().unwrap();
@@ -423,7 +423,7 @@ fn a_folder_has_one_server() {
     let second = run(folder.path(), "serve --listen 127.0.0.1:0");
     assert_eq!((second.code, second.stdout.as_str()), (5, ""), "{}", second.stderr);
     assert!(second.stderr.contains("hint: another server has this folder"), "{}", second.stderr);
-    // Whoever cannot find the socket must not become a second writer.
+    // A command that cannot find the socket must not become a second writer.
     std::fs::remove_file(data.join("control.sock")).unwrap();
     let lost = run(folder.path(), "agent list");
     assert_eq!((lost.code, lost.stdout.as_str()), (5, ""), "{}", lost.stderr);

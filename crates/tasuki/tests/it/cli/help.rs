@@ -25,7 +25,7 @@ fn every_command_has_a_page_of_help() {
 fn subcommands(page: &str) -> Vec<String> {
     let lines = page.lines().skip_while(|line| *line != "Commands:").skip(1);
     let names = lines.take_while(|line| !line.is_empty()).filter_map(|line| {
-        // A description that goes on in the next line is indented further.
+        // A description that continues on the next line is indented further.
         let entry = line.strip_prefix("  ").filter(|rest| !rest.starts_with(' '))?;
         entry.split_whitespace().next()
     });

@@ -1,4 +1,4 @@
-//! Text that others wrote is shown, never obeyed: not even when the server itself is hostile.
+//! Control sequences in others' texts are shown, never executed: not even from a hostile server.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::shell::{Outcome, split, tasuki};
 
-/// Clears the screen, renames the window, turns the text around, and hides a tag.
+/// Clears the screen, renames the window, reverses the text, and hides a tag.
 const HOSTILE: &str = "a\u{1b}[2J\u{9b}1m\u{1b}]0;x\u{7}\u{202e}b\u{e0041}\r\nc";
 
 #[test]
@@ -74,7 +74,7 @@ fn nothing_a_server_says_reaches_the_terminal_unseen() {
     shows_nothing_hostile(&cases);
 }
 
-/// A handoff of which every text is hostile.
+/// A handoff in which every text is hostile.
 fn handoff() -> Value {
     json!({
         "handoff_id": HOSTILE, "status": HOSTILE, "title": HOSTILE, "task_id": HOSTILE,
@@ -176,7 +176,7 @@ fn pretend(status: u16, answer: &Value) -> String {
     answer_with(format!("{head}{body}").into_bytes())
 }
 
-/// Says one thing on every connection, and closes it.
+/// Sends one answer on every connection, and closes it.
 fn answer_with(answer: Vec<u8>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("an address");
@@ -184,7 +184,7 @@ fn answer_with(answer: Vec<u8>) -> String {
         for stream in listener.incoming() {
             let Ok(mut stream) = stream else { return };
             let mut request = [0; 8_192];
-            // Whatever was asked; and whether the answer arrives is the test's business.
+            // The request does not matter; whether the answer arrives is up to the test.
             let _ = stream.read(&mut request);
             let _ = stream.write_all(&answer);
             let _ = stream.shutdown(Shutdown::Both);

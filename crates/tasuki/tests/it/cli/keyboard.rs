@@ -1,4 +1,4 @@
-//! Somebody at a real terminal: keys arrive one by one, and what stands on the screen is read back.
+//! A person at a real terminal: keys arrive one by one, and the screen is read back.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -18,13 +18,13 @@ const PIECES_MAX: usize = 10_000;
 
 pub struct Keyboard {
     child: Child,
-    /// The end at which a person sits.
+    /// The person's end.
     keys: File,
-    /// The end of the program, kept open so that it can be looked at afterwards.
+    /// The program's end, kept open so that its mode can be read afterwards.
     terminal: File,
     screen: Receiver<Vec<u8>>,
     shown: String,
-    /// Where to look on: what was waited for is not found twice.
+    /// Where to search on: text that was awaited is not found twice.
     seen_to: usize,
 }
 
@@ -80,7 +80,7 @@ impl Keyboard {
         &self.shown
     }
 
-    /// Whether the terminal shows keys by itself, as shells expect it.
+    /// Whether the terminal echoes keys by itself, as shells expect.
     pub fn echoes(&self) -> bool {
         let modes = tcgetattr(&self.terminal).expect("it is a terminal").local_modes;
         modes.contains(LocalModes::ECHO | LocalModes::ICANON)
@@ -98,7 +98,7 @@ impl Keyboard {
 
 impl Drop for Keyboard {
     fn drop(&mut self) {
-        // It may have ended already, which is what is wanted.
+        // It may have ended already, which is fine.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,5 +1,5 @@
-//! Runs the executable as a person would, and writes down what they would see: the command, what
-//! it printed, its remarks and its exit code. What differs from run to run is given a name.
+//! Runs the executable as a person would, and writes a transcript: the command, its output, its
+//! remarks and its exit code. Values that differ from run to run are replaced by names.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -32,7 +32,7 @@ pub fn tasuki(
         .spawn()
         .expect("the executable starts");
     let mut stdin = child.stdin.take().expect("stdin is piped");
-    // A command that does not read its input has closed it by now.
+    // A command that does not read its input may have closed it by now.
     let _ = stdin.write_all(input.as_bytes());
     drop(stdin);
     let Output { status, stdout, stderr } = child.wait_with_output().expect("it ends");
@@ -54,7 +54,7 @@ pub fn split(line: &str) -> Vec<String> {
     arguments
 }
 
-/// What a person sees, with names for what differs.
+/// A transcript, with names for values that differ.
 #[derive(Debug, Default)]
 pub struct Transcript {
     pub text: String,
@@ -82,7 +82,7 @@ impl Transcript {
 
     fn named(&mut self, text: &str) -> String {
         let mut text = without_secrets(&without_sequence(text));
-        // A folder's path may hold any character, so it goes before words are looked at.
+        // A folder's path may hold any character, so it is replaced before words are split.
         for (word, name) in self.names.iter().filter(|(word, _)| word.starts_with('/')) {
             text = text.replace(word, name);
         }
@@ -108,7 +108,7 @@ impl Transcript {
         if let Some(rest) = word.strip_prefix("thread-").filter(|rest| is_uuid(rest)) {
             return format!("thread-{}", self.name_of(rest));
         }
-        // Where a handoff was begun: on the machine itself, or with a token.
+        // The session of a handoff: on the machine itself, or by token.
         if word == "cli" || word.strip_prefix("token:").is_some_and(is_uuid) {
             return "[session]".to_owned();
         }
@@ -138,7 +138,7 @@ fn is_uuid(word: &str) -> bool {
     word.parse::<protocol::ids::HandoffId>().is_ok()
 }
 
-/// What the server writes by itself comes between what was asked for, at times of its own.
+/// The server's own entries come between the requested ones, at their own times.
 fn without_sequence(text: &str) -> String {
     const NAME: &str = "\"seq\":";
     let mut parts = text.split(NAME);
@@ -163,7 +163,7 @@ fn without_secrets(text: &str) -> String {
     shown
 }
 
-/// Ages depend on how fast the test runs, and columns on the ages.
+/// Ages depend on the speed of the test, and column widths on the ages.
 fn without_ages(line: &str) -> String {
     let words: Vec<_> = line.split(' ').collect();
     let mut kept: Vec<&str> = Vec::new();
@@ -194,7 +194,7 @@ fn without_ages(line: &str) -> String {
     squeezed(&kept.join(" "))
 }
 
-/// Columns, but no wider than they need to be told apart. The indent stays.
+/// Columns, separated by as few spaces as keep them apart. The indent stays.
 fn squeezed(line: &str) -> String {
     let indent = line.len() - line.trim_start().len();
     let mut shown = line[..indent.min(4)].to_owned();

@@ -1,5 +1,5 @@
-//! A conversation passes to a person and back on the command line, held against one snapshot. The
-//! bot tries to write lines that are ours.
+//! A conversation passes to a person and back on the command line, compared with one snapshot. The
+//! bot tries to forge lines of ours.
 
 use serde_json::json;
 use tasuki::client::Call;
@@ -7,7 +7,8 @@ use tasuki::client::Call;
 use super::shell::{Transcript, split, tasuki};
 use crate::server::{Server, ok};
 
-/// Who types what. `$1` is the conversation, `$2` the first transfer that was asked for, and so on.
+/// The caller and the command. `$1` is the conversation, `$2` the first requested transfer, and so
+/// on.
 const SCRIPT: &str = r#"
 operator  queue show
 operator  agent register default --kind queue
@@ -91,7 +92,7 @@ operator  queue set default
 hana      transfer show 01938c2e-0000-7000-8000-000000000001
 "#;
 
-/// Pretends to be a line of ours. What could move a cursor does not even get to the server.
+/// Imitates a line of ours. Characters that could move a cursor are refused by the server.
 const HOSTILE: &str = "a wrong bill\n  holder        bob, epoch 9";
 
 const SETTINGS: &str = r#"{ "ring": "45s", "wait": "2h" }"#;
@@ -108,7 +109,7 @@ async fn a_conversation_passes_to_a_person_and_back() {
     let (mut ids, token) = (vec![of("conversation_id")], of("customer_token"));
     let mut transcript = Transcript::default();
     for line in SCRIPT.lines().filter(|line| !line.is_empty()) {
-        let (who, command) = line.split_once(' ').expect("somebody types something");
+        let (who, command) = line.split_once(' ').expect("a caller and a command");
         let mut typed = command.trim().to_owned();
         for (number, id) in (1..).zip(&ids) {
             typed = typed.replace(&format!("${number}"), id);
@@ -139,7 +140,7 @@ async fn a_conversation_passes_to_a_person_and_back() {
     });
 }
 
-/// How long it may take depends on how long it took, and how long it rings on when it is looked at.
+/// The estimated wait and the remaining ring time depend on the speed of the test.
 fn without_waits(text: &str) -> String {
     let lines = text.lines().map(|line| line.split(", likely ").next().unwrap_or_default());
     let told = lines.map(|line| match line.starts_with("error: ") {

@@ -1,5 +1,5 @@
-//! A handoff walked through all its states by the command line, and its story told: without a
-//! server, through the control socket, and over the network. All three see the same.
+//! A handoff walked through all its states by the command line, and its story: without a server,
+//! through the control socket, and over the network. All three give the same output.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,8 +10,8 @@ use tempfile::TempDir;
 use super::shell::{Transcript, split, tasuki};
 use crate::server::Server;
 
-/// Who types what. `$1` is the first handoff or message that was made, and so on; `%dave` is Dave's
-/// token.
+/// The caller and the command. `$1` is the first created handoff or message, and so on; `%dave` is
+/// Dave's token.
 const SCRIPT: &str = r#"
 operator  token create --agent alice
 operator  token create --agent bob --kind worker
@@ -100,7 +100,7 @@ const OFFER: &str = r#"{
 /// Tokens by their bearer.
 type Tokens = BTreeMap<String, String>;
 
-/// How a caller says who it is, given the tokens that were printed so far.
+/// How a caller identifies itself, given the tokens that were printed so far.
 type Identify = Box<dyn Fn(&str, &Tokens) -> Vec<String>>;
 
 #[test]
@@ -148,14 +148,14 @@ fn by_folder(folder: &Path) -> Identify {
     })
 }
 
-/// Plays the script. All ways are held against one snapshot.
+/// Plays the script. All ways are compared with one snapshot.
 fn walk(folder: &Path, identify: Identify, operator: &str) {
     let mut transcript = Transcript::default();
     let mut handoffs: Vec<String> = Vec::new();
     let mut tokens = Tokens::from([("operator".to_owned(), operator.to_owned())]);
     let mut token_ids = Tokens::new();
     for line in SCRIPT.lines().filter(|line| !line.is_empty()) {
-        let (who, command) = line.split_once(' ').expect("somebody types something");
+        let (who, command) = line.split_once(' ').expect("a caller and a command");
         let mut typed = command.trim().to_owned();
         for (number, id) in (1..).zip(&handoffs) {
             typed = typed.replace(&format!("${number}"), id);

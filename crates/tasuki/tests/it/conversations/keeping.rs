@@ -1,4 +1,4 @@
-//! Taking a conversation along, and letting all of it go.
+//! Exporting a conversation, and erasing all of it.
 
 use super::*;
 
@@ -48,7 +48,7 @@ async fn an_export_has_everything_and_where_it_stands_in_the_ledger() {
         assert_eq!(entry["position"], line["position"]);
     }
 
-    // An operator of the whole server sees the number of each entry besides.
+    // An operator of the whole server also sees the number of each entry.
     let mut with_numbers = exported(&operator, &chat).await;
     for line in &mut with_numbers {
         let number = line.as_object_mut().and_then(|line| line.remove("seq"));
@@ -60,7 +60,7 @@ async fn an_export_has_everything_and_where_it_stands_in_the_ledger() {
     }
 }
 
-/// The server dies between two requests; the next one erases what is left.
+/// The server is killed between two requests; the next request erases the rest.
 #[tokio::test]
 async fn all_of_a_conversation_is_erased_however_often_it_is_interrupted() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -97,7 +97,7 @@ async fn all_of_a_conversation_is_erased_however_often_it_is_interrupted() {
             break;
         }
     }
-    // What was said, and that it was opened, routed, not heard and closed.
+    // The messages, and the entries for open, route, not heard and close.
     assert_eq!(n_erased, n_said + 4);
     assert_eq!(ok(&operator, erase("they asked")).await["erased"], 0);
     let left = chat.transcript(&server.with_token(&chat.token), "?limit=200").await;

@@ -1,4 +1,4 @@
-//! Which endpoints are called: what is pointed out when one is named, and what `--dev` allows.
+//! Which endpoints are called: the warning for one that never is, and what `--dev` allows.
 
 use serde_json::{Value, json};
 use tasuki::client::Call;
@@ -7,7 +7,7 @@ use super::{Chat, say, text, texts};
 use crate::receiver::{Answer, Receiver};
 use crate::server::{Server, ok};
 
-/// Whoever names a URL that is never called is told so, and which setting allows it.
+/// A caller that sets a URL that is never called is warned, and told which setting allows it.
 #[tokio::test]
 async fn an_endpoint_that_is_never_called_is_pointed_out() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -42,7 +42,7 @@ async fn an_endpoint_that_is_never_called_is_pointed_out() {
     }
 }
 
-/// For a bot on this machine, while it is developed, no setting is changed and nothing restarted.
+/// A bot in development on this machine needs no other setting and no restart.
 #[tokio::test]
 async fn with_dev_or_demo_bots_on_this_machine_are_told_their_turns() {
     for flag in ["--dev", "--demo"] {

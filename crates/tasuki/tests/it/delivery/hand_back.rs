@@ -7,8 +7,8 @@ use super::{allow, chat, say};
 use crate::receiver::{Answer, Receiver};
 use crate::server::{Server, ok};
 
-/// A person settles it: the bot is told what happened since it asked for one, and is not asked to
-/// answer what was settled.
+/// A person settles it: the bot is told what happened since it asked for a person, and is not asked
+/// to answer what was settled.
 #[tokio::test]
 async fn a_bot_that_gets_a_customer_back_is_told_what_happened_since() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -55,7 +55,7 @@ async fn a_bot_that_gets_a_customer_back_is_told_what_happened_since() {
     }
 }
 
-/// A message that nobody has answered is told again with the turn that asks for an answer to it.
+/// An unanswered message is repeated in the turn that asks for an answer to it.
 #[tokio::test]
 async fn what_a_bot_is_to_answer_is_in_its_turn() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -4,14 +4,14 @@
 //     <what> <nth> <times> <ending>
 //
 // From the nth call on that matches, `times` calls fail: `sync` makes fsync and fdatasync return
-// EIO, `space` makes everything that needs room return ENOSPC, `short` writes the first half of it
-// and so ends in the same, `cut` makes ftruncate return ENOSPC. Only files whose names end in <ending> are concerned, all of them for `*`. The
-// count starts anew with each new order. Each failure adds the file's path and a line
-// feed to <order>.met.
+// EIO, `space` makes every call that needs space return ENOSPC, `short` first writes half of the
+// data and then does the same, `cut` makes ftruncate return ENOSPC. Only files whose names end in
+// <ending> fail; `*` means all files. The count restarts with each new order. Each failure adds
+// the file's path and a line feed to <order>.met.
 //
-// A failed sync also forgets: what was written to the file since the last sync that succeeded is
-// taken back, as a kernel does that drops the pages it could not write. Whoever acknowledged it
-// before the sync will be found out.
+// A failed sync also loses data: writes to the file since the last successful sync are undone, as
+// by a kernel that drops the pages it could not write. A server that acknowledged them before the
+// sync fails the test.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ struct order {
     char ending[256];
 };
 
-// What a write is about to cover, to be put back if its sync fails.
+// The bytes that a write overwrites, to be restored if its sync fails.
 struct covered {
     struct covered *before;
     uint64_t inode;
@@ -111,9 +111,9 @@ static int fails_now(const struct order *order, const char *path) {
     return 1;
 }
 
-// ---- room ----
+// ---- space ----
 
-// Whether a call on `fd` fails that may fail by one of two orders, and by which.
+// Which of two orders makes a call on `fd` fail, if either does.
 static enum what fails_by(enum what one, enum what other, int fd) {
     int saved = errno;
     char path[4096];
@@ -131,7 +131,7 @@ static enum what fails_by(enum what one, enum what other, int fd) {
     return fails;
 }
 
-// Remembers what is under a write, if somebody ordered that a sync may fail.
+// Saves the bytes that a write overwrites, if a sync is ordered to fail.
 static void cover(int fd, off_t offset, size_t length) {
     int saved = errno;
     char path[4096];
@@ -195,7 +195,7 @@ int posix_fallocate(int fd, off_t offset, off_t length) {
 int posix_fallocate64(int fd, off64_t offset, off64_t length)
     __attribute__((alias("posix_fallocate")));
 
-// A new name needs room too.
+// A new name needs space too.
 static int open_somewhere(int directory, const char *path, int flags, mode_t mode) {
     struct stat status;
     if ((flags & O_CREAT) && path[0] == '/' && stat(path, &status) != 0) {
@@ -231,7 +231,7 @@ int openat64(int directory, const char *path, int flags, ...) __attribute__((ali
 
 // ---- syncs ----
 
-// Drops what was remembered about a file; puts it back first, newest first, if its sync failed.
+// Drops the saved bytes of a file; if its sync failed, restores them first, newest first.
 static void settle(int fd, const char *path, int failed) {
     struct stat status;
     if (fstat(fd, &status) != 0) return;

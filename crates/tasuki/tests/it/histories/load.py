@@ -1,4 +1,4 @@
-"""Loads histories with the packages of those who will be sent them.
+"""Loads histories with the packages of the providers.
 
 Usage: load.py FOLDER. Each `NAME.FORM.json` in it is a list of messages. One line for each file on
 stdout: `NAME.FORM ok`, or `NAME.FORM refused: why`. What LangChain makes of a history for OpenAI is
@@ -28,7 +28,7 @@ ANTHROPIC = TypeAdapter(list[MessageParam], config=STRICT)
 
 
 def consumed(value):
-    """Pydantic looks into an Iterable only when somebody does."""
+    """Pydantic validates an Iterable only when it is iterated."""
     if isinstance(value, Mapping):
         return {key: consumed(item) for key, item in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):

@@ -32,7 +32,7 @@ fn blocks(page: &str, language: &str) -> Vec<String> {
 #[test]
 fn the_examples_of_the_page_are_what_happens() {
     let page = page();
-    // What the server prints first, and the command line last, is compared where pages are run.
+    // The server's first output, and the command line's last, are compared where pages are run.
     let examples = blocks(&page, "json");
     let examples: Vec<Value> =
         examples[1..].iter().map(|text| serde_json::from_str(text).unwrap()).collect();

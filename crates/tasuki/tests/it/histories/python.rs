@@ -1,4 +1,4 @@
-//! The packages of the providers, and what they make of histories.
+//! The providers' packages, and how they read histories.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

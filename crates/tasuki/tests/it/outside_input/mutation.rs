@@ -1,4 +1,4 @@
-//! JSON at random, and good JSON with something wrong in it.
+//! Random JSON, and valid JSON with one fault.
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -26,7 +26,7 @@ pub fn mutations() -> impl Strategy<Value = Vec<Mutation>> {
     vec(mutation, 0..4)
 }
 
-/// Any value, with a liking for what lies at the edges.
+/// Any value, with a preference for edge cases.
 pub fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

@@ -32,7 +32,7 @@ pub struct Place {
     _folder: TempDir,
 }
 
-/// How requests were answered. What could not be written down is in neither.
+/// How requests were answered. Requests that could not be built are in neither.
 #[derive(Debug, Clone, Copy)]
 pub struct Tally {
     pub n_refused: usize,
@@ -120,14 +120,14 @@ impl Place {
         Tally { n_refused: read(&self.n_refused), n_done: read(&self.n_done) }
     }
 
-    /// Has a request answered, and holds the answer against what is always true.
+    /// Sends a request, and checks the answer against the invariants.
     pub fn answer(&self, request: &Request) -> Result<(), TestCaseError> {
-        // What cannot be written down never arrives.
+        // A request that cannot be built is never sent.
         let Ok(built) = request.build() else { return Ok(()) };
         let mut built = built.map(Body::new);
         built.extensions_mut().insert(Peer::Remote([127, 0, 0, 1].into()));
         let newest = || self.runtime.block_on(self.node.engine.newest()).expect("a sound store");
-        // What the server tells of an earlier request is not an effect of this one.
+        // The server's notices of an earlier request are not an effect of this one.
         self.runtime.block_on(self.node.engine.send_due_notices()).expect("a sound store");
         let before = newest();
         let answer = self.runtime.block_on(async {
@@ -155,7 +155,7 @@ impl Place {
     }
 }
 
-/// What the gate finds of artifacts is a refusal that is on the record.
+/// The gate's finding on artifacts is a refusal that is on the record.
 fn is_verdict(request: &Request, answer: &Answer) -> bool {
     let path = request.path.split('?').next().unwrap_or_default();
     let asks_gate =
@@ -165,7 +165,7 @@ fn is_verdict(request: &Request, answer: &Answer) -> bool {
     ["missing_artifact", "hash_mismatch", "policy_violation"].contains(&code)
 }
 
-/// A refusal says why, in the shape of its protocol and with a documented code.
+/// A refusal gives the reason, in the shape of its protocol and with a documented code.
 fn check_refusal(request: &Request, answer: &Answer) -> Result<(), TestCaseError> {
     if request.method == "HEAD" {
         return Ok(());

@@ -1,5 +1,5 @@
-//! A page as steps: what is run, what it prints, which files it writes, and what is left out. A
-//! comment that readers do not see says so where it does not show by itself.
+//! A page as steps: the commands, their output, the files it writes, and the blocks that are left
+//! out. Hidden comments say so where the page itself does not.
 
 use std::iter::Peekable;
 
@@ -8,7 +8,7 @@ use std::iter::Peekable;
 pub struct Page {
     pub path: String,
     pub steps: Vec<Step>,
-    /// What is wrong with the page before anything is run.
+    /// The faults of the page before anything is run.
     pub findings: Vec<String>,
 }
 
@@ -16,7 +16,7 @@ pub struct Page {
 pub enum Step {
     /// Commands, in the one shell of the page.
     Run { line: usize, text: String, end: End },
-    /// What the last commands printed.
+    /// The output of the last commands.
     Compare { line: usize, text: String, form: Form },
     /// A file that later commands read.
     Write { name: String, text: String },
@@ -33,11 +33,11 @@ pub enum End {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     Lines,
-    /// Spaces between the words of JSON do not count.
+    /// Whitespace between JSON tokens does not count.
     Json,
 }
 
-/// What a comment says about the block after it.
+/// A comment about the block after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Note {
     File(String),
@@ -56,7 +56,7 @@ impl Page {
         let mut page = Self { path: path.to_owned(), steps: Vec::new(), findings: Vec::new() };
         let mut lines = (1..).zip(text.lines()).peekable();
         let mut note = None;
-        // Whether something was run of which no output was shown yet, in this section.
+        // Whether a command was run in this section whose output was not shown yet.
         let mut has_output = false;
         while let Some((number, line)) = lines.next() {
             let begin = line.trim_start();
@@ -111,7 +111,7 @@ impl Page {
         }
     }
 
-    /// Whether the next block may be the output of what was run last.
+    /// Whether the next block may be the output of the last command.
     fn block(&mut self, block: Block, note: Option<Note>, has_output: bool) -> bool {
         let Block { line, language, text } = block;
         let form = match language.as_str() {
@@ -146,7 +146,7 @@ impl Page {
 }
 
 enum Said {
-    /// Something was run that readers do not see.
+    /// A command that readers do not see.
     Run,
     OfTheNext(Note),
     Nothing,
@@ -166,7 +166,7 @@ fn whole_comment<'a>(
     comment[..end].trim().to_owned()
 }
 
-/// The block without the indent of the list that it stands in; or what there is of it.
+/// The block without the indent of its list; or the part that exists.
 fn whole_block<'a>(
     mut block: Block,
     indent: usize,

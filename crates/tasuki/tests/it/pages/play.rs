@@ -20,13 +20,13 @@ const PORT_SHOWN: &str = "7420";
 /// A page that takes longer hangs.
 const PAGE_SECONDS_MAX: &str = "300";
 
-/// Where ports are looked for: below those that the system gives to connections.
+/// The range to search for ports: below those that the system gives to connections.
 const PORTS: std::ops::Range<u16> = 10_000..30_000;
 
-/// So much of what was printed is repeated in a finding.
+/// The number of output lines that a finding repeats.
 const TAIL_LINES: usize = 30;
 
-/// What is not as the page says.
+/// The differences from what the page says.
 pub fn play(page: &Page) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let (steps, here) = (folder.path().join("steps"), folder.path().join("here"));
@@ -44,7 +44,7 @@ pub fn play(page: &Page) -> Vec<String> {
     }
 }
 
-/// Each step as a file, and the script that takes them one after the other.
+/// Each step as a file, and the script that runs them in order.
 fn write_steps(page: &Page, steps: &Path, port: &str) -> String {
     let mut script = "begin\n".to_owned();
     let is_text = |step: &Step, words: &[&str]| match step {
@@ -77,7 +77,7 @@ fn shell(folder: &Path, port: &str, script: &str) -> Command {
     let tools = folder.join("tools");
     fs::create_dir(&tools).unwrap();
     symlink(env!("CARGO_BIN_EXE_tasuki"), tools.join("tasuki")).unwrap();
-    // An error of HTTP is an error of the example.
+    // An HTTP error is an error of the example.
     fs::write(tools.join(".curlrc"), "silent\nfail-with-body\n").unwrap();
     let file = folder.join("page.bash");
     fs::write(&file, format!("{PRELUDE}\n{script}")).unwrap();
@@ -94,7 +94,7 @@ fn shell(folder: &Path, port: &str, script: &str) -> Command {
     command
 }
 
-/// Compares what was printed, as far as the page came.
+/// Compares the output, as far as the page ran.
 fn look(page: &Page, steps: &Path, port: &str) -> Vec<String> {
     let printed = |number: usize, suffix: &str| {
         let text = fs::read(steps.join(format!("{number}.{suffix}"))).ok()?;
@@ -132,8 +132,8 @@ fn tail(text: &str) -> String {
     lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
 }
 
-/// Nobody listens there now. Pages run side by side, in one process or in many, so each begins to
-/// look somewhere else.
+/// A port without a listener. Pages run in parallel, in one process or in many, so each starts its
+/// search at another port.
 fn free_port() -> String {
     static N_PAGES: AtomicU32 = AtomicU32::new(0);
     let span = u32::from(PORTS.end - PORTS.start);

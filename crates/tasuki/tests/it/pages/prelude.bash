@@ -1,7 +1,7 @@
-# What a page is run with. A page's blocks are read one after the other by this one shell.
+# The functions for running a page. One shell runs a page's blocks in order.
 set -Eeuo pipefail
 
-# As long as somebody would look at a stream before they press Ctrl-C.
+# How long a reader watches a stream before they press Ctrl-C.
 readonly LISTEN_SECONDS=5
 readonly WAIT_SECONDS=60
 
@@ -14,7 +14,7 @@ begin() {
     trap '[[ -s "$STEPS/failed" ]] || echo "$BASH_COMMAND" >"$STEPS/failed"' ERR
 }
 
-# Reads block $1 and keeps what it prints. It ends well, or badly if $2 says so.
+# Runs block $1 and keeps its output. It must succeed, or fail if $2 says so.
 run() {
     local number=$1 end=$2
     rm --force "$STEPS/failed"
@@ -28,8 +28,8 @@ run() {
     rm "$STEPS/$number.wrong"
 }
 
-# A server runs on, as in a terminal of its own, and takes the place of the one before. What goes
-# on until somebody presses Ctrl-C is interrupted.
+# A server keeps running, as in a terminal of its own, and replaces the one before. A command that
+# runs until Ctrl-C is interrupted.
 tasuki() {
     case "${1-} ${2-}" in
         "serve "*) serve "$@" ;;
@@ -50,11 +50,11 @@ serve() {
     # It is in another terminal: the first job of this one is the reader's own.
     disown
     shows "$STEPS/server.log" 'ready url='
-    # What it says to people, without its log.
+    # Its messages to people, without its log.
     grep --invert-match --extended-regexp '^[0-9]{4}-[0-9]{2}-[0-9]{2}T' "$STEPS/server.log" || true
 }
 
-# The build for use takes minutes and is the same program.
+# A release build takes minutes and gives the same program.
 cargo() {
     [[ "$1 $2 $3" == "run --release --" ]]
     tasuki "${@:4}"
@@ -79,8 +79,8 @@ shows() {
     exec {seen}<&-
 }
 
-# Listens for as long as the page runs, and answers with nothing. What is posted is written to file
-# $1, a line each, and the head of it to $1.head. Its address is in $receiver then.
+# Listens while the page runs, and sends empty answers. Each posted body is a line in file $1, and
+# its head is in $1.head. Sets $receiver to its address.
 receive() {
     python3 -u -c '
 import http.server, sys
@@ -105,7 +105,7 @@ server.serve_forever()' "$1" >"$1.port" &
     receiver="http://127.0.0.1:$(cut --delimiter ' ' --fields 1 "$1.port")"
 }
 
-# Somebody at a terminal, named $1: what they see and type is in $1.terminal.
+# A person at a terminal, named $1: what they see and type is in $1.terminal.
 terminal() {
     mkfifo "$1.keyboard"
     "${@:2}" <"$1.keyboard" >>"$1.terminal" 2>&1 &

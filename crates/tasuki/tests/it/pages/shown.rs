@@ -1,14 +1,14 @@
-//! Whether what was printed is what a page shows. Ids and times are others in each run, so words of
-//! such a kind count as the same; `…` stands for anything.
+//! Whether the output is what a page shows. Ids and times differ in each run, so words of such a
+//! kind count as the same; `…` stands for anything.
 
 use serde_json::Value;
 
 use super::page::Form;
 
-/// What stands for anything: within its line, or for lines if it is alone on one.
+/// Stands for anything: within its line, or for whole lines if it is alone on one.
 const ANYTHING: char = '…';
 
-/// Shorter words of hexadecimal digits may be numbers, or mean something.
+/// Shorter hexadecimal words may be numbers or real words.
 const HASH_DIGITS_MIN: usize = 16;
 
 pub fn is_shown(expected: &str, printed: &str, form: Form) -> bool {
@@ -18,7 +18,7 @@ pub fn is_shown(expected: &str, printed: &str, form: Form) -> bool {
     }
 }
 
-/// The lines, each without what differs and without the width of columns.
+/// The lines, without values that differ and without the width of columns.
 fn lines(text: &str) -> Vec<String> {
     let lines = text.lines().map(|line| {
         let words: Vec<_> = loose(line).split_whitespace().map(str::to_owned).collect();
@@ -91,7 +91,7 @@ fn value_fits(expected: &Value, printed: &Value) -> bool {
     }
 }
 
-/// JSON in which what stands for anything is a text, or a member of its object.
+/// JSON in which each placeholder is a text, or a member of its object.
 fn quoted(text: &str) -> String {
     let (mut shown, mut is_text, mut is_escaped) = (String::new(), false, false);
     let (mut open, mut before) = (Vec::new(), ' ');
@@ -115,7 +115,7 @@ fn quoted(text: &str) -> String {
     shown
 }
 
-/// Whether a text is the pattern, with anything where it says so.
+/// Whether a text matches the pattern and its placeholders.
 fn fits(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split(ANYTHING);
     let first = parts.next().unwrap_or_default();
@@ -152,7 +152,7 @@ fn loose(text: &str) -> String {
     shown
 }
 
-/// How much of the text, from its beginning, is such a word.
+/// The length of such a word at the beginning of the text.
 type Length = fn(&str) -> Option<usize>;
 
 const KINDS: [(&str, Length); 7] = [
@@ -189,7 +189,7 @@ fn uuid(text: &str) -> Option<usize> {
     (lengths.len() == 5 && lengths[..4] == [8, 4, 4, 4] && lengths[4] >= 12).then_some(36)
 }
 
-/// `sess_2c91…` and the like, as long as ids are.
+/// `sess_2c91…` and the like, of the length of ids.
 fn prefixed_id(text: &str) -> Option<usize> {
     const PREFIXES: [&str; 6] = ["sess_", "evt_", "rpl_", "sub_", "call_", "out_"];
     let prefix = PREFIXES.into_iter().find(|prefix| text.starts_with(prefix))?;

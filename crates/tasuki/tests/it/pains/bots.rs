@@ -14,7 +14,7 @@ async fn a_tool_call_next_to_a_handoff_does_not_corrupt_the_history() {
     desk.server.agent("carol");
     let names = ["lookup_order", "transfer_to_carol", "lookup_bill"];
     let done = ok(&desk.bob, tool_calls(&desk, &names, 1)).await;
-    // Every call has one answer: from us, or from whoever runs the tool.
+    // Every call has one answer: from the server, or from the program that runs the tool.
     let answered = done["messages"].as_array().expect("messages").iter();
     let answered: Vec<_> = answered.map(|message| &message["tool_call_id"]).collect();
     assert_eq!(answered, ["call-1"]);
@@ -53,8 +53,8 @@ async fn ping_pong_ends_with_a_person_before_the_money_is_gone() {
     assert!(why.as_str().is_some_and(|why| why.contains("circle")), "{why}");
 }
 
-/// What a model is told is what happened: where the loop guard sent the conversation, and why a
-/// handoff was not performed. Programs read the ids of agents, and no names of tools.
+/// A model is told what really happened: where the loop guard sent the conversation, and why a
+/// handoff was not performed. Programs read the ids of agents, not the names of tools.
 #[tokio::test]
 async fn a_model_is_told_where_the_conversation_went() {
     let led = json!({ "kind": "supervisor", "supervisor": "router", "workers": ["bob", "carol"] });
@@ -101,7 +101,7 @@ async fn a_model_is_told_where_the_conversation_went() {
     }
 }
 
-/// Each refusal says what is wrong with the agent that was named.
+/// Each refusal says what is wrong with the named agent.
 #[tokio::test]
 async fn a_model_is_told_why_a_handoff_is_not_performed() {
     let desk = Desk::open(json!({})).await;
@@ -122,7 +122,7 @@ async fn a_model_is_told_why_a_handoff_is_not_performed() {
         assert_eq!(done["messages"][0]["content"], says);
         assert_eq!((&done["calls"][0]["code"], &done["routed"]), (&json!(code), &Value::Null));
     }
-    // In a circle that nobody can end, the reason has no field that a model never wrote.
+    // In a loop that no queue can end, the reason names no field that the model did not write.
     let carol = desk.server.agent("carol");
     let gone = json!({ "mode": "pick", "hours": { "utc_offset_minutes": 0 } });
     ok(&desk.operator, Call::put("/v1/queues/default", gone)).await;
@@ -178,7 +178,7 @@ async fn the_receiver_gets_what_it_needs_and_not_everything() {
     assert_eq!(page["items"][0]["parts"][0]["context"], "May, 10 too much");
     assert_eq!(ok(&carol, Call::get(desk.path(""))).await["shared"], json!({ "bill": 7 }));
 
-    // A person gets a summary, and which messages it is about.
+    // A person gets a summary, and the messages that it is about.
     let context = json!({ "summary": "10 too much", "custom_attributes": { "bill": 7 } });
     let transfer = desk.request(&carol, json!({ "epoch": 2, "context": context })).await;
     let digest = &ok(&carol, Call::get(desk.path(""))).await["transcript_digest"];
@@ -198,7 +198,7 @@ async fn the_same_message_is_not_there_twice() {
     let token = minted["token"].as_str().expect("a token");
     let mut numbers = Vec::new();
     for _ in 0..3 {
-        // Each retry is told on a connection of its own, from where the last one ended.
+        // Each retry reads on a new connection, from where the last one ended.
         let call = Call { key: Some("k-1".to_owned()), ..words(&desk, "hello", None) };
         numbers.push(ok(&desk.customer, call).await["number"].clone());
     }
@@ -216,7 +216,7 @@ async fn the_same_message_is_not_there_twice() {
     assert_eq!(desk.texts(&desk.customer).await, ["hello", "bye"]);
 }
 
-/// Rules stand beside what a model chooses: a word, or how the customer sounds.
+/// Rules apply beside the model's choice: by a word, or by the customer's mood.
 #[tokio::test]
 async fn i_will_transfer_you_happens_because_a_rule_says_so() {
     let desk = Desk::open(json!({})).await;

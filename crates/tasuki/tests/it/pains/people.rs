@@ -35,7 +35,7 @@ async fn control_comes_back_however_it_ends() {
 async fn there_is_a_way_to_a_person_and_a_way_back() {
     let desk = Desk::open(json!({ "mode": "pick" })).await;
     let hana = desk.person("hana").await;
-    // Not a prompt keeps the bot silent: it is refused, whatever it believes.
+    // The bot is not silenced by a prompt: its message is refused, whatever it believes.
     let transfer = desk.request(&desk.customer, json!({})).await;
     assert_eq!(code(&desk.bob, words(&desk, "can I help?", Some(1))).await, "epoch_outdated");
     act(&hana, &transfer, "pickup", json!({ "epoch": 2, "accept": true })).await;
@@ -61,7 +61,7 @@ async fn a_person_who_is_gone_loses_the_work_and_is_told_before() {
     assert!(desk.does(&agent("hana"), Act::Accept).await);
     drop(connection);
     assert_eq!(desk.after(moment).await, "connected hana@3");
-    // Her own record says until when she is waited for.
+    // Her own record says until when the server waits for her.
     let until = support::start().plus(Span::from_millis(30_000)).to_stored_string();
     let lost = ("agent.connection_lost".to_owned(), json!({ "until": until }));
     assert_eq!(desk.last(&agent_stream("hana")).await, lost);
@@ -69,14 +69,15 @@ async fn a_person_who_is_gone_loses_the_work_and_is_told_before() {
     assert_eq!(desk.after(Span::from_millis(1)).await, "queued default@4");
     let (name, body) = desk.last(&desk.stream).await;
     assert_eq!((name.as_str(), &body["why"]), ("transfer.returned", &json!("agent_lost")));
-    // Once she is back she is asked again, and what she had in her hand counts no longer.
+    // Once she is back she is asked again, and her old epoch no longer counts.
     let _connection = desk.engine.connection_opened(&default_teamspace(), &id("hana"));
     assert_eq!(desk.after(moment).await, "ringing default@4");
 }
 
 #[tokio::test]
 async fn nobody_answers_and_something_happens() {
-    // Somebody is there and does not answer: it waits on, and she is asked again.
+    // A person is present and does not answer: the customer stays in the queue, and she is asked
+    // again.
     let desk = Clocked::open(Memory::default()).await;
     let _connection = desk.engine.connection_opened(&default_teamspace(), &id("hana"));
     desk.say(Presence::Available).await;
@@ -84,7 +85,7 @@ async fn nobody_answers_and_something_happens() {
     assert_eq!(desk.after(Span::from_millis(30_000)).await, "ringing default@2");
     assert_eq!(desk.conversation().await.transfer.expect("it rings").missed, [id("hana")]);
 
-    // Nobody is there at all: after the wait the bot has it back, and knows why.
+    // No person is present at all: after the wait the bot has it back, with the reason.
     let desk = Clocked::open(Memory::default()).await;
     assert_eq!(desk.after(Span::from_minutes(59)).await, "queued default@2");
     assert_eq!(desk.after(Span::from_minutes(1)).await, "failed bob@3");
@@ -92,7 +93,7 @@ async fn nobody_answers_and_something_happens() {
     let why = (name.as_str(), &body["reason"]);
     assert_eq!(why, ("transfer.over", &json!("nobody came in time")));
 
-    // The same for work that nobody accepts.
+    // The same for work that no agent accepts.
     support::register(&desk.engine, &["tim"]).await;
     let handoff = support::proposed(&desk.engine, "bob", "tim", "t1").await;
     desk.after(Span::from_minutes(5)).await;

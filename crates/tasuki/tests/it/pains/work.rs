@@ -1,4 +1,4 @@
-//! Who owns what, what an approval does, and what a conversation costs.
+//! Who owns a task, what an approval covers, and what a conversation costs.
 
 use std::sync::Arc;
 
@@ -56,13 +56,13 @@ async fn one_approval_runs_once() {
     for once in ["handoff.approved", "handoff.accepted"] {
         assert_eq!(names.iter().filter(|name| **name == once).count(), 1, "{names:?}");
     }
-    // What was approved is this one, and no other.
+    // The approval covers this one, and no other.
     let other = initiate(&alice, "T-2", "bob").await;
     let shown = ok(&alice, tasuki::client::Call::get(format!("/v1/handoffs/{other}"))).await;
     assert_eq!(shown["status"], "proposed");
 }
 
-/// A number of messages has more digits when there are more of them.
+/// A message number has more digits when there are more messages.
 const DIGITS: usize = 8;
 
 #[tokio::test(flavor = "multi_thread")]

@@ -14,10 +14,10 @@ use super::disk::{apply_change, apply_name, overlay, with_what_they_need};
 use super::log::Change;
 use super::random::Random;
 
-/// What disks write in one piece. Those with 4096-byte sectors tear less, not more.
+/// The unit that disks write as a whole. Those with 4096-byte sectors tear less, not more.
 const SECTOR: usize = 512;
 
-/// What becomes of the part that no sync covers.
+/// What happens to the part that no sync covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     NothingUnsynced,
@@ -105,7 +105,7 @@ impl Disk<'_> {
         image
     }
 
-    /// What can be said before anything is lost.
+    /// The traits that are known before anything is lost.
     fn traits(&self) -> Traits {
         let mut traits = Traits::default();
         for (path, target) in &self.names_in_memory {

@@ -7,7 +7,7 @@ use std::{fs, io};
 use super::disk::Disk;
 use super::images::Mode;
 
-/// One file, whatever it is called at the time and whatever inode number it shares with the dead.
+/// One file, whatever its name at the time, and even if a deleted file had the same inode number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileId(pub usize);
 
@@ -25,7 +25,7 @@ pub enum Operation {
         change: Change,
     },
     Name(NameChange),
-    /// What was done to the target before this entry is durable once the sync has ended.
+    /// Changes to the target before this entry are durable once the sync has ended.
     SyncStarted {
         token: u64,
         target: SyncTarget,
@@ -186,8 +186,8 @@ impl Reading {
         Ok(())
     }
 
-    /// The file a record is about. One that nobody was seen to create was opened by a raw system
-    /// call: it is created here, unless it has no name any more.
+    /// The file of a record. A file without a recorded creation was opened by a raw system call: it
+    /// is created here, unless it has no name any more.
     fn file(&mut self, record: &Record<'_>, path: &Path) -> Option<FileId> {
         match self.files.get(&record.inode) {
             Some(file) => Some(*file),

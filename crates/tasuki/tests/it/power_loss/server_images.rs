@@ -1,5 +1,5 @@
-//! The real server, the power cut: everything that it writes is recorded under load, and of every
-//! disk that a power cut could have left a server starts that has lost nothing it acknowledged.
+//! The real server and a power cut: all its writes are recorded under load, and on every disk that
+//! a power cut could have left, a server starts that has lost nothing it acknowledged.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -22,7 +22,7 @@ use crate::ledger::{self, Ledger, Verdict};
 use crate::load::{Load, Tokens, Transition, WRITERS};
 use crate::server::{Server, is_full_run, seed};
 
-/// With so large packages a few hundred fill the write-ahead log, and it is moved into the
+/// With packages this large, a few hundred fill the write-ahead log, and it is moved into the
 /// database while the server works.
 const LARGE_PACKAGE_BYTES: usize = 200_000;
 
@@ -171,7 +171,7 @@ impl Place {
     }
 }
 
-/// What the disk holds, as the store recovers it.
+/// The contents of the disk, as the store recovers them.
 fn check_acknowledged(image: &Path, acks: &[Ack<Transition>]) -> Verdict {
     drop(Sqlite::open(image).map_err(|error| error.to_string())?);
     Ledger::read(image)?.check_acknowledged(acks.iter().map(|ack| &ack.what))
@@ -179,7 +179,7 @@ fn check_acknowledged(image: &Path, acks: &[Ack<Transition>]) -> Verdict {
 
 /// Starts a server on the image and stops it again; then everything is as if nothing had happened.
 fn check_everything(image: &Path, acks: &[Ack<Transition>]) -> Verdict {
-    // Images have no modes.
+    // Images do not keep file modes.
     for key in [KEY_FILE, aaep_keys::FILE].map(|name| image.join(name)) {
         if key.exists() {
             fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).expect("it is ours");
@@ -195,7 +195,7 @@ fn check_everything(image: &Path, acks: &[Ack<Transition>]) -> Verdict {
     if ledger.newest() > 0 {
         ledger::check_sealed(image, ledger.newest())?;
     }
-    // With the notes from before the start: none of them speaks of more than there is.
+    // With the notes from before the start: none of them covers more than exists.
     let options = Options { notes, ..Options::default() };
     ledger::audit_with(&Source::Data(image.to_owned()), &options)
 }

@@ -1,4 +1,4 @@
-//! Asks of many images whether they still hold what was acknowledged.
+//! Checks of many images whether they still hold everything acknowledged.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ impl<T> Ack<T> {
     }
 }
 
-/// Where the power fails and what becomes of the rest: enough to build one image again.
+/// Where the power fails and what happens to the rest: enough to rebuild one image.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cut {
     /// The first entry of the log that does not happen.

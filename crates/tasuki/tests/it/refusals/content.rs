@@ -1,4 +1,4 @@
-//! Refusals for what a request says: types, fields, values, and what the ledger knows otherwise.
+//! Refusals for the content of a request: types, fields, values, and conflicts with the ledger.
 
 pub const TYPES: &str = r#"
 to_agent is a number            | alice | initiate           | to_agent = 5                       | 422 schema_invalid to_agent
@@ -92,7 +92,7 @@ final artifacts of one name     | bob   | complete ACTIVATED | final_artifacts =
 "#;
 
 pub const FACTS: &str = r#"
-target is nobody                | alice | initiate           | to_agent = "nobody"                | 422 unknown_agent to_agent
+target is unknown               | alice | initiate           | to_agent = "nobody"                | 422 unknown_agent to_agent
 target is a customer            | alice | initiate           | to_agent = "zoe"                   | 422 unknown_agent to_agent
 target is an operator           | alice | initiate           | to_agent = "root"                  | 422 unknown_agent to_agent
 target is of another teamspace  | alice | initiate           | to_agent = "olga"                  | 422 unknown_agent to_agent
@@ -104,7 +104,7 @@ target has owned the task       | bob   | initiate           | task.task_id = "O
 sender has never owned the task | carol | initiate           | task.task_id = "OWNED" ; to_agent = "bob" | 409 ownership_conflict
 a return of what was never had  | alice | initiate           | return = true                      | 409 ownership_conflict
 a return to a stranger          | bob   | initiate           | task.task_id = "OWNED" ; to_agent = "carol" ; return = true | 409 ownership_conflict
-a draft proposed to nobody      | alice | initiate DRAFT     | to_agent = "nobody"                | 422 unknown_agent to_agent
+a draft to an unknown agent     | alice | initiate DRAFT     | to_agent = "nobody"                | 422 unknown_agent to_agent
 a draft for a task in motion    | alice | initiate DRAFT     | task.task_id = "PROPOSED"          | 409 ownership_conflict
 key of another request          | alice | initiate           | @idempotency-key: used-key         | 422 idempotency_key_reused Idempotency-Key
 key of another action           | alice | draft              | @idempotency-key: used-key ; task.task_id = "KEYED" | 422 idempotency_key_reused Idempotency-Key

@@ -1,7 +1,7 @@
 //! Refusals for conversations. `caller` is the customer of one that alice opened and bob holds.
 
 pub const CONVERSATIONS: &str = r#"
-a conversation for nobody       | alice | POST /v1/conversations |                                | 422 schema_invalid agent
+a conversation without an agent | alice | POST /v1/conversations |                                | 422 schema_invalid agent
 one for an unknown agent        | alice | POST /v1/conversations | agent = "mallory"              | 422 unknown_agent agent
 one for a system agent          | alice | POST /v1/conversations | agent = "router"               | 422 schema_invalid agent
 one whose supervisor is unknown | alice | POST /v1/conversations | topology = {"kind": "supervisor", "supervisor": "mallory", "workers": ["bob"]} | 422 unknown_agent topology.supervisor
@@ -28,11 +28,11 @@ speaking as an operator         | operator | POST {CHAT}/messages | parts = [{"t
 handing on without an epoch     | bob   | POST {CHAT}/commands | goto = "carol"                   | 422 epoch_required epoch
 handing on for an old epoch     | bob   | POST {CHAT}/commands | goto = "carol" ; epoch = 7       | 409 epoch_outdated
 handing on what another holds   | alice | POST {CHAT}/commands | goto = "carol" ; epoch = 1       | 409 not_holder
-handing on to nobody            | bob   | POST {CHAT}/commands | epoch = 1                        | 422 schema_invalid goto
+handing on without a target     | bob   | POST {CHAT}/commands | epoch = 1                        | 422 schema_invalid goto
 handing on to oneself           | bob   | POST {CHAT}/commands | goto = "bob" ; epoch = 1         | 422 schema_invalid goto
 handing on to a system agent    | bob   | POST {CHAT}/commands | goto = "router" ; epoch = 1      | 422 schema_invalid goto
 sharing too much                | bob   | POST {CHAT}/commands | goto = "carol" ; epoch = 1 ; update.a = text(16384) | 422 schema_invalid update
-choosing an agent nobody may    | caller | PUT {CHAT}/agent | - kind ; agent_id = "carol"                  | 422 agent_not_selectable agent_id
+choosing an agent not on offer  | caller | PUT {CHAT}/agent | - kind ; agent_id = "carol"                  | 422 agent_not_selectable agent_id
 choosing an unknown agent       | caller | PUT {CHAT}/agent | - kind ; agent_id = "mallory"                | 422 unknown_agent agent_id
 choosing as an agent            | bob   | PUT {CHAT}/agent | - kind ; agent_id = "carol"                   | 403 not_allowed
 calls in another form           | bob   | POST {CHAT}/tool-calls | form = "xml" ; turn = {} ; epoch = 1 | 422 schema_invalid form
@@ -44,11 +44,11 @@ a person with an empty summary  | bob   | POST {CHAT}/transfers | epoch = 1 ; co
 a person at an address of none  | bob   | POST {CHAT}/transfers | epoch = 1 ; context = {"voice": {"sipUri": "http://x", "callerId": "1", "codec": "opus", "dtmfSupported": true}} | 422 schema_invalid context.voice.sipUri
 a person with a listed attribute | bob  | POST {CHAT}/transfers | epoch = 1 ; context = {"custom_attributes": {"a": []}} | 422 schema_invalid context.custom_attributes.a
 a token for a customer          | bob   | POST {CHAT}/tokens |                                    | 403 not_allowed
-closing as whoever opened it    | alice | POST {CHAT}/close |                                     | 403 not_allowed
+closing as the opening agent    | alice | POST {CHAT}/close |                                     | 403 not_allowed
 closing with a field            | caller | POST {CHAT}/close | why = "x"                          | 422 schema_invalid why
 messages after nothing          | caller | GET {CHAT}/messages?after=x |                          | 400 cursor_invalid after
 tools in another format         | bob   | GET /v1/agents/bob/handoff-tools?format=xml |           | 422 schema_invalid format
-tools of nobody                 | bob   | GET /v1/agents/mallory/handoff-tools |                  | 404 not_found
+tools of an unknown agent       | bob   | GET /v1/agents/mallory/handoff-tools |                  | 404 not_found
 conversations of no status      | bob   | GET /v1/conversations?status=lost |                     | 422 schema_invalid status
 conversations of a customer     | caller | GET /v1/conversations |                                | 403 not_allowed
 handoffs of a customer          | caller | GET /v1/handoffs |                                     | 403 not_allowed

@@ -1,4 +1,4 @@
-//! Refusals for the form of a request: what its bytes are, who sent it, and where it was sent.
+//! Refusals for the form of a request: its bytes, its caller, and its path.
 
 pub const BODIES: &str = r#"
 not JSON                        | alice | initiate           | raw to bob, please                 | 400 json_invalid body
@@ -52,7 +52,7 @@ a revoked token                 | revoked | initiate         |                  
 a revoked token, for an agent   | revoked | GET /v1/agents   |                                    | 401 unauthenticated
 an expired token                | expired | initiate         |                                    | 401 unauthenticated
 an expired token, for the feed  | expired | GET /v1/events   |                                    | 401 unauthenticated
-acting as somebody, by a header | nobody  | initiate         | @tasuki-act-as: alice              | 401 unauthenticated
+acting as an agent, by a header | nobody  | initiate         | @tasuki-act-as: alice              | 401 unauthenticated
 two tokens                      | alice    | initiate        | @authorization: Bearer other       | 422 schema_invalid authorization
 two keys                        | alice    | initiate        | @idempotency-key: a ; @idempotency-key+: b | 422 schema_invalid idempotency-key
 a customer reads                | customer | query           |                                    | 403 not_allowed
@@ -83,7 +83,7 @@ the server's own action         | bob      | POST /v1/handoffs/{PROPOSED}/elapse
 a name that is no text          | alice    | GET /v1/agents/%FF |                                 | 404 not_found
 a name that is none             | alice    | GET /v1/agents/A%20B |                               | 404 not_found
 an agent of another teamspace   | alice    | GET /v1/agents/olga |                                | 404 not_found
-an agent that is nobody         | alice    | GET /v1/agents/nobody |                              | 404 not_found
+an agent that does not exist    | alice    | GET /v1/agents/nobody |                              | 404 not_found
 no handoff may be removed       | operator | DELETE /v1/handoffs/{CLOSED} |                       | 405 method_not_allowed
 a list cannot be replaced       | alice    | PUT /v1/handoffs |                                   | 405 method_not_allowed
 an action is not read           | bob      | GET /v1/handoffs/{PROPOSED}/accept |                 | 405 method_not_allowed
@@ -98,12 +98,12 @@ a status that is none           | alice    | query           | status = "done"  
 a sender that is no name        | alice    | query           | from_agent = "A!"                  | 422 schema_invalid from_agent
 an unknown filter               | alice    | query           | colour = "red"                     | 422 schema_invalid colour
 a filter given twice            | alice    | GET /v1/handoffs?status=draft&status=closed |         | 422 schema_invalid status
-a filter nobody should be shown | alice    | GET /v1/handoffs?status=%0b     |                      | 422 schema_invalid status
+a filter that must not be shown | alice    | GET /v1/handoffs?status=%0b     |                      | 422 schema_invalid status
 a cursor for a history          | alice    | GET /v1/handoffs/{PROPOSED}/history?cursor=x |        | 400 cursor_invalid cursor
 an unknown filter of a history  | alice    | GET /v1/handoffs/{PROPOSED}/history?kind=x |          | 422 schema_invalid kind
 a cursor for agents             | alice    | GET /v1/agents?cursor=1e3 |                          | 400 cursor_invalid cursor
 a place in words                | alice    | GET /v1/events?after=now |                           | 400 cursor_invalid after
-a place nobody has reached      | alice    | GET /v1/events?after=1000000 |                       | 400 cursor_invalid after
+a place beyond the newest       | alice    | GET /v1/events?after=1000000 |                       | 400 cursor_invalid after
 the last place there can be     | alice    | GET /v1/events?after=18446744073709551615 |          | 400 cursor_invalid after
 a place beyond all numbers      | alice    | GET /v1/events?after=18446744073709551616 |          | 400 cursor_invalid after
 a bad Last-Event-ID             | alice    | GET /v1/events  | @last-event-id: abc                | 400 cursor_invalid Last-Event-ID
@@ -132,7 +132,7 @@ too many capabilities           | operator | PUT /v1/agents/eve | profile.capabi
 a description that is too long  | operator | PUT /v1/agents/eve | profile.description = text(2001) | 422 schema_invalid profile.description
 an agent that changes its kind  | operator | PUT /v1/agents/alice | kind = "queue"                | 409 already_exists
 an agent of a bad name          | operator | PUT /v1/agents/Eve |                                 | 404 not_found
-a token for nobody              | operator | POST /v1/tokens    |                                 | 422 schema_invalid agent
+a token without an agent        | operator | POST /v1/tokens    |                                 | 422 schema_invalid agent
 a token for a bad name          | operator | POST /v1/tokens    | agent = "Eve"                   | 422 schema_invalid agent
 a token of an unknown kind      | operator | POST /v1/tokens    | agent = "eve" ; kind = "root"   | 422 schema_invalid kind
 a token with an unknown role    | operator | POST /v1/tokens    | agent = "eve" ; roles = ["boss"] | 422 schema_invalid roles[0]

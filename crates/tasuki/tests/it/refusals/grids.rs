@@ -1,11 +1,11 @@
-//! Refusals for who asks and when: each action in each state, by each caller, of each wrong id.
+//! Refusals by caller and state: each action in each state, by each caller, with each wrong id.
 //!
 //! A cell is a code in short: `wrong` is `wrong_state`, `not` is `not_allowed`, `gone` is
 //! `not_found`. `ok` is no refusal, and left to the tests of what may be done.
 
 use super::row::Row;
 
-/// By whoever may do it at all, in every state.
+/// By a caller that may do it, in every state.
 pub const STATES: &str = "
                      DRAFT  PROPOSED  ACCEPTED  ACTIVATED  REJECTED  COMPLETED  CLOSED  DISCARDED
 edit        alice    ok     wrong     wrong     wrong      wrong     wrong      wrong   wrong
@@ -20,7 +20,7 @@ close   coordinator  ok     ok        ok        ok         ok        ok         
 close   operator     ok     ok        ok        ok         ok        ok         wrong   wrong
 ";
 
-/// In a state where somebody may, by everyone.
+/// In a state that allows it, by every caller.
 pub const CALLERS: &str = "
                      alice  bob   carol  coordinator  system  operator  customer
 edit     DRAFT       ok     gone  gone   not          gone    not       not
@@ -35,7 +35,7 @@ close    REJECTED    ok     ok    not    ok           not     ok        not
 close    COMPLETED   ok     ok    not    ok           not     ok        not
 ";
 
-/// Of something that is not there, or not for this caller.
+/// With an id that does not exist, or not for this caller.
 pub const IDS: &str = "
                      UNKNOWN  MALFORMED  UPPER  OTHERS
 edit        alice    gone     gone       gone   gone

@@ -7,7 +7,7 @@ a reserved type                 | alice | POST /v1/acp/messages | type = "task.o
 an unknown type                 | alice | POST /v1/acp/messages | type = "gossip"                 | 422 schema_invalid type
 a type that is a number         | alice | POST /v1/acp/messages | type = 5                        | 422 schema_invalid type
 a type of the server            | bob   | POST /v1/acp/messages | to = ["alice"] ; type = "system.error" | 403 not_allowed
-a message to nobody             | alice | POST /v1/acp/messages | type = "status.update"          | 422 schema_invalid to
+a message without a receiver    | alice | POST /v1/acp/messages | type = "status.update"          | 422 schema_invalid to
 a message to an unknown agent   | alice | POST /v1/acp/messages | to = ["mallory"] ; type = "status.update" | 422 unknown_agent to
 a message to the server         | alice | POST /v1/acp/messages | to = ["system"] ; type = "status.update" | 422 unknown_agent to
 a message to 65                 | alice | POST /v1/acp/messages | to = list(65) ; type = "status.update" | 422 schema_invalid to
@@ -47,5 +47,5 @@ messages by an unknown name     | alice | GET /v1/acp/messages?colour=red |     
 an inbox of no rows             | alice | GET /v1/acp/inbox?limit=0 |                             | 422 schema_invalid limit
 an inbox from nowhere           | alice | GET /v1/acp/inbox?cursor=x |                            | 400 cursor_invalid cursor
 an inbox in another format      | alice | GET /v1/acp/inbox?format=xml |                          | 422 schema_invalid format
-an inbox of nobody              | nobody | GET /v1/acp/inbox |                                    | 401 unauthenticated
+an inbox without a token        | nobody | GET /v1/acp/inbox |                                    | 401 unauthenticated
 "#;

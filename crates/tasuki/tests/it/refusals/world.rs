@@ -1,4 +1,4 @@
-//! The scene of the refusals: who is there, what they hold, and one handoff in every state.
+//! The setting of the refusals: the callers, their credentials, and one handoff in every state.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,15 @@ use crate::server::{Server, act, initiate, offer, ok, told_of_rejections};
 use crate::sse::{Event, whole_ledger};
 use crate::wire::Request;
 
-/// Nobody has this id.
+/// No handoff has this id.
 const UNKNOWN: &str = "01938c2e-0000-7000-8000-000000000001";
 
 #[derive(Debug)]
 pub struct World {
     pub server: Server,
-    /// What each caller writes into `Authorization`; nothing for `nobody`.
+    /// The `Authorization` header of each caller; none for `nobody`.
     credentials: BTreeMap<&'static str, String>,
-    /// What stands for each word in capitals.
+    /// The id for each word in capitals.
     ids: BTreeMap<&'static str, String>,
     operator: Client,
     other_operator: Client,
@@ -114,7 +114,7 @@ impl World {
         let id = opened["conversation_id"].as_str().expect("an id").to_owned();
         self.ids.insert("CHAT", format!("/v1/conversations/{id}"));
         self.admit("caller", opened["customer_token"].as_str().expect("a token"));
-        // What the server tells of the rejections must not come between the refusals.
+        // The server's notices of the rejections must not come between the refusals.
         told_of_rejections(&self.operator, 2).await;
         let key = Some("used-key".to_owned());
         ok(&alice, Call { key, ..Call::post("/v1/handoffs", offer("KEYED", "bob")) }).await;
@@ -155,7 +155,8 @@ impl World {
             "nobody" => request,
             caller => {
                 let credential = self.credentials.get(caller);
-                let credential = credential.unwrap_or_else(|| panic!("nobody is called {caller}"));
+                let credential =
+                    credential.unwrap_or_else(|| panic!("no caller is named {caller}"));
                 request.header("authorization", credential.as_bytes())
             }
         }

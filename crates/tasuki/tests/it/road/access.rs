@@ -1,4 +1,4 @@
-//! Credentials: good until they are revoked or expire, and not a moment longer.
+//! Credentials: valid until they are revoked or expire, and not a moment longer.
 
 use std::collections::BTreeSet;
 use std::task::{Context, Waker};
@@ -14,7 +14,7 @@ use protocol::token::{self, BearerKind, Grant};
 use super::Server;
 use crate::support::{self, code, default_teamspace, id, operator, start};
 
-/// More than the engine remembers at once.
+/// More than the engine caches at once.
 const FORGETTING_STREAMS: usize = 5_000;
 
 fn grant(bearer: &str, bearer_kind: BearerKind) -> Grant {
@@ -78,7 +78,7 @@ async fn a_revoked_token_stops_at_once_and_for_good() {
     assert_ne!(other, server.ledger().await[0].entry.stream);
 }
 
-/// Whoever reads a token while it ends does not keep it alive.
+/// A lookup of a token while it is revoked does not keep it alive.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_revoked_token_stops_at_once_however_many_ask_meanwhile() {
     let server = Server::start();
@@ -101,14 +101,14 @@ async fn a_revoked_token_stops_at_once_however_many_ask_meanwhile() {
     }
 }
 
-/// Whoever revoked it has gone, and the stream was forgotten meanwhile.
+/// The caller that revoked it is gone, and the stream was evicted from the cache meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_revocation_counts_though_nobody_waited_for_it() {
     let (server, mut gate) = Server::gated();
     gate.open(1);
     let stream = issue(&server, "secret", grant("barry", BearerKind::Agent)).await;
     gate.reached(1).await;
-    // What is behind this commit waits.
+    // Everything behind this commit waits.
     let engine = server.engine.clone();
     let first = tokio::spawn(async move { support::register(&engine, &["barry"]).await });
     gate.reached(1).await;

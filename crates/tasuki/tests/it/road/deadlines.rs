@@ -172,7 +172,7 @@ async fn more_than_a_round_of_deadlines_is_fired_in_rounds() {
     }
 }
 
-/// Two processes look at the same moment; the second finds that it was said already.
+/// Two processes look at the same moment; the second finds that the deadline was already fired.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deadline_that_somebody_else_fired_is_not_counted() {
     let server = Server::with_agents(&["barry", "tim"]).await;

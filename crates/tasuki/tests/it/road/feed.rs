@@ -1,5 +1,5 @@
-//! Following: nothing is missed and nothing is repeated, however slow the reader, whoever restarts,
-//! and even if the caller of a command has gone.
+//! Following: nothing is missed or repeated, however slow the reader, across restarts, and even if
+//! the caller of a command has gone.
 
 use std::future::Future;
 use std::pin::pin;
@@ -19,7 +19,7 @@ use crate::support::{
     operator, proposed, register,
 };
 
-/// Far more than any wait in here takes; a test that runs into it has found a missing bell.
+/// Far more than any wait here takes; a test that reaches it has found a missing wake-up.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[tokio::test(flavor = "multi_thread")]
@@ -55,7 +55,7 @@ async fn write_drafts(engine: &Engine, writer: usize, n_drafts: usize) {
     }
 }
 
-/// Reads until the end, giving up its place now and then and resuming from its cursor.
+/// Reads to the end, dropping its follower now and then and resuming at its cursor.
 async fn read_slowly(engine: &Engine, seed: u64, total: u64) {
     let mut random = Random::from_seed(seed);
     let mut follower = engine.follow(0);
@@ -141,7 +141,7 @@ async fn a_place_beyond_the_end_is_answered() {
     }
 }
 
-/// Whoever asks for the newest place may learn of an entry before those who follow are told of it.
+/// A read of the newest position may show an entry before the followers are told of it.
 #[tokio::test(flavor = "multi_thread")]
 async fn asking_for_the_newest_place_keeps_nobody_from_being_told() {
     let (server, mut gate) = Server::gated();
@@ -157,7 +157,7 @@ async fn asking_for_the_newest_place_keeps_nobody_from_being_told() {
         async move { write_drafts(&engine, 0, 1).await }
     });
     gate.reached(1).await;
-    assert_eq!(engine.newest().await.unwrap(), 3, "it can be read, and nobody was told");
+    assert_eq!(engine.newest().await.unwrap(), 3, "it can be read, and no follower was told");
     let mut told = pin!(next(&mut follower));
     assert!(told.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     gate.open(1);
@@ -165,7 +165,7 @@ async fn asking_for_the_newest_place_keeps_nobody_from_being_told() {
     writing.await.unwrap();
 }
 
-/// A client that hangs up takes nothing back, and everybody else hears of what it did.
+/// A client that disconnects undoes nothing, and every follower hears of its change.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dropped_submit_is_still_announced() {
     let server = Server::with_agents(&["barry", "tim"]).await;
@@ -174,7 +174,7 @@ async fn a_dropped_submit_is_still_announced() {
     let barry = agent("barry");
     let mut n_dropped = 0;
     for number in 0..500u64 {
-        // On a busy machine the answer is often quicker than we are.
+        // On a busy machine the answer often comes first.
         if number >= 20 && n_dropped > 0 {
             break;
         }
@@ -182,7 +182,7 @@ async fn a_dropped_submit_is_still_announced() {
         let stream = handoff_stream(engine.new_handoff_id());
         let submit = engine.submit(&barry, stream.clone(), initiate("tim", &task), None);
         n_dropped += drop_once_written(engine, 3 + number, submit).await;
-        assert_eq!(next(&mut follower).await, [3 + number], "nobody else commits meanwhile");
+        assert_eq!(next(&mut follower).await, [3 + number], "no other caller commits meanwhile");
         assert_eq!(story(engine, &stream).await, ["handoff.proposed"]);
     }
     assert!(n_dropped > 0, "some were dropped before they were answered");
@@ -218,8 +218,8 @@ async fn dropped_submits_lose_nothing_and_block_nobody() {
     }
 }
 
-/// Polls a future until the ledger has grown, then lets it go, unless its answer came first.
-/// Returns how many were dropped, one or none.
+/// Polls a future until the ledger has grown, then drops it, unless its answer came first. Returns
+/// how many were dropped, one or none.
 async fn drop_once_written<F: Future>(engine: &Engine, newest: u64, future: F) -> usize {
     let mut future = pin!(future);
     loop {
@@ -247,7 +247,7 @@ async fn drop_after_polls<F: Future>(future: F, n_polls: usize) {
     }
 }
 
-/// What was erased is gone for whoever reads from now on, also from memory.
+/// Erased content is gone for every later reader, also from memory.
 #[tokio::test(flavor = "multi_thread")]
 async fn followers_do_not_get_what_was_erased() {
     let server = Server::with_agents(&["barry", "tim"]).await;

@@ -1,4 +1,4 @@
-//! Graphs in memory: compiled once for each version, and never an older one than was answered.
+//! Graphs in memory: compiled once for each version, and never older than an acknowledged save.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -97,8 +97,8 @@ async fn a_version_is_compiled_once_and_counts_its_decisions() {
     assert_eq!((shown.holder.as_str(), shown.epoch), ("carol", 2));
 }
 
-/// Versions lead to one agent and the other in turn. Whoever speaks after a save was answered is
-/// sent where that version says, or a later one.
+/// Versions lead to one agent and the other in turn. A message after an acknowledged save is routed
+/// by that version or a later one.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_message_is_routed_by_what_was_replaced_before_it() {
     const SAVES: u64 = 40;
@@ -130,7 +130,7 @@ async fn no_message_is_routed_by_what_was_replaced_before_it() {
     }
 }
 
-/// By which version the last message of a conversation was routed.
+/// The version that routed the last message of a conversation.
 async fn version(engine: &Engine, id: ConversationId) -> u64 {
     let entries = engine.history(&stream(Subject::Conversation(id)), u64::MAX, 1).await;
     let entries = entries.expect("it can be read");

@@ -16,7 +16,7 @@ async fn fifty_retries_at_once_have_one_effect_and_one_answer() {
     let mut asked = Vec::new();
     for _ in 0..50 {
         let engine = server.engine.clone();
-        // Whoever retries does not know the id that the first try was given.
+        // A retry does not know the id that the first attempt was given.
         let stream = handoff_stream(engine.new_handoff_id());
         asked.push(tokio::spawn(async move {
             engine.submit(&agent("barry"), stream, initiate("tim", "t1"), key("k", "body")).await

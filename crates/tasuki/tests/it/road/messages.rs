@@ -1,5 +1,5 @@
-//! Messages on the road: what expires, what the server tells by itself, and how a loop ends, also
-//! when everybody sends at once.
+//! Messages: what expires, the server's own notices, and how a loop ends, also when all agents send
+//! at once.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ async fn a_message_without_an_end_has_no_deadline() {
     assert_eq!(server.engine.store().next_due().await.unwrap(), None);
 }
 
-/// However often the loop passes an entry, and wherever it is interrupted.
+/// However often the notice loop passes an entry, and wherever it is interrupted.
 #[tokio::test]
 async fn the_server_tells_of_a_rejection_once() {
     let server = Server::with_agents(&["alice", "bob"]).await;
@@ -63,7 +63,7 @@ async fn the_server_tells_of_a_rejection_once() {
     assert_eq!(server.engine.send_due_notices().await.unwrap(), 0);
     let server = server.restart();
     assert_eq!(server.engine.send_due_notices().await.unwrap(), 0);
-    // As if it had ended between the message and the note of how far it was.
+    // As if it had crashed between the message and the record of its progress.
     server.engine.store().write_place("notices", 0).await.unwrap();
     server.engine.send_due_notices().await.unwrap();
     let server = server.restart();
@@ -155,7 +155,7 @@ async fn a_loop_ends_also_when_everybody_sends_at_once() {
             let body = json!({ "to": [to], "type": "status.update", "thread_id": "t" });
             loop {
                 let result = send(&engine, &agent(from), body.clone()).await;
-                // Whoever lost too often against the others comes again.
+                // A sender that lost too many races retries.
                 if code(&result) != "contended" {
                     return code(&result);
                 }

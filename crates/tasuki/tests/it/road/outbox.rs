@@ -1,5 +1,5 @@
-//! What happens outside, and how it comes back: looking at artifacts and asking a work queue,
-//! across failures and restarts.
+//! Work outside the server, and its results: checking artifacts and asking a work queue, across
+//! failures and restarts.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -18,7 +18,7 @@ use protocol::time::Span;
 use super::{Server, story};
 use crate::support::{self, agent, default_teamspace, handoff_stream, offer};
 
-/// Finds what it is told to find, one answer after the other; the last one stays.
+/// Returns the given findings, one after the other; the last one stays.
 pub struct Told(Mutex<Vec<Finding>>);
 
 impl Told {
@@ -55,7 +55,7 @@ fn unavailable() -> Finding {
     Finding::Unavailable { detail: "the disk is away".to_owned() }
 }
 
-/// A handoff whose target has agreed, and whose artifact nobody has looked at.
+/// A handoff whose target has agreed, and whose artifact is not checked yet.
 async fn validating(server: &Server) -> protocol::ids::HandoffId {
     let id = server.engine.new_handoff_id();
     let mut offer = offer("bob", "t1");
@@ -101,7 +101,7 @@ async fn what_failed_is_tried_again_later_and_later_and_across_restarts() {
         assert_eq!(server.engine.carry_out_due(&adapter).await.unwrap(), 1);
         server.clock.advance(Span::from_millis(pause - 1));
         assert_eq!(server.engine.carry_out_due(&adapter).await.unwrap(), 0, "{pause} ms");
-        // Up to a quarter more.
+        // Plus a jitter of up to a quarter.
         server.clock.advance(Span::from_millis(pause / 4 + 1));
     }
     let server = server.restart();

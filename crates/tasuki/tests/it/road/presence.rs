@@ -1,4 +1,4 @@
-//! Presence: connections that come and go, are missed, and survive a restart, or do not.
+//! Presence: connections that open and close, are lost, and survive a restart, or do not.
 
 use protocol::agent::{Agent, Command, Kind, Presence, Profile};
 use protocol::step::{self, State};
@@ -18,7 +18,7 @@ async fn only_the_first_connection_and_the_end_of_the_last_are_written() {
     settle(&server).await;
     let third = open();
     drop(second);
-    // Gone and back before anybody looked.
+    // Closed and open again before the server looked.
     drop(third);
     let fourth = open();
     settle(&server).await;
@@ -50,7 +50,8 @@ async fn a_lost_connection_is_noticed_after_its_grace_and_not_before() {
         assert_eq!(ann(&server).await.presence(), presence);
     }
     assert_eq!(story(&server.engine, &agent_stream("ann")).await.last().unwrap(), "agent.lost");
-    // What she said still holds once she is back; and whoever is back in time was never lost.
+    // Her stated presence still holds once she is back; and a person who is back in time was never
+    // lost.
     let connection = open();
     settle(&server).await;
     assert!(ann(&server).await.is_available());
@@ -77,7 +78,7 @@ async fn a_restart_loses_every_connection_and_forgets_no_deadline() {
     }
     let server = server.restart();
     drop(connections);
-    // Ben is back before the server has looked who is gone.
+    // Ben is back before the server checks which connections are gone.
     let _connection = open(&server, "ben");
     server.engine.note_all_disconnected().await.expect("the store works");
     let last = async |name| story(&server.engine, &agent_stream(name)).await.pop().unwrap();
@@ -89,7 +90,7 @@ async fn a_restart_loses_every_connection_and_forgets_no_deadline() {
     let server = server.restart();
     assert_eq!(server.engine.fire_due_deadlines().await.unwrap(), 1);
     assert_eq!(ann(&server).await.presence(), Presence::Offline);
-    // Cat never had a connection: her word counts for a quarter of an hour.
+    // Cat never had a connection: her report is valid for a quarter of an hour.
     server.clock.advance(Span::from_minutes(15));
     assert_eq!(server.engine.fire_due_deadlines().await.unwrap(), 1);
     assert_eq!(story(&server.engine, &agent_stream("cat")).await.last().unwrap(), "agent.lost");

@@ -46,7 +46,7 @@ async fn of_a_thousand_initiates_on_one_task_one_succeeds() {
     assert_eq!(ledger.len(), 3, "a refusal leaves nothing behind");
 }
 
-/// Thousands of requests wait for the disk at once, each with all that is kept in here.
+/// Thousands of requests wait for the disk at once, each with its whole future.
 #[tokio::test]
 async fn a_request_that_waits_takes_little_room() {
     const ROOM_BYTES_MAX: usize = 2_048;
@@ -106,7 +106,7 @@ async fn of_two_hundred_answers_to_one_handoff_one_counts() {
     assert_eq!(codes, BTreeMap::from([("ok", n_ok), ("wrong_state", 200 - n_ok)]));
 }
 
-/// Two engines that know nothing of each other on one store: what a second node would do.
+/// Two engines on one store that do not know of each other: as with a second node.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_engines_on_one_store_keep_every_promise() {
     let store = Arc::new(Memory::default());

@@ -1,5 +1,5 @@
-//! Sessions that agents announce: who may, what is recorded, how questions are answered, and how
-//! they end by themselves.
+//! Sessions that agents announce: permissions, the record, answers to questions, and how sessions
+//! end by themselves.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ pub(super) fn session() -> SessionId {
     "sess_2c91a7b4d23f1e88".parse().expect("an id")
 }
 
-/// An event of the session, with what is special about it.
+/// An event of the session, with extra fields.
 pub(super) fn event(number: u32, kind: &str, more: Value) -> Said {
     let mut event = json!({
         "@context": "https://aaep-protocol.org/context/v1",
@@ -69,7 +69,7 @@ fn transfers(number: u32) -> Said {
     event(number, "tool.invoked", call)
 }
 
-/// Up to the question of the banking session.
+/// The events up to the question of the banking session.
 pub(super) fn opening() -> Vec<Said> {
     let state = |from: &str, to: &str| json!({ "from_state": from, "to_state": to });
     vec![
@@ -87,7 +87,7 @@ pub(super) fn opening() -> Vec<Said> {
     ]
 }
 
-/// What follows an accept.
+/// The events after an accept.
 fn ending() -> Vec<Said> {
     let chunk = |text: &str, at: u32, complete: bool| -> Value {
         json!({ "chunk": text, "position": at, "complete": complete })
@@ -180,7 +180,7 @@ async fn a_human_accepts_and_the_session_goes_on_to_its_end() {
     assert_eq!((held.status, held.n_events), (Status::Completed, 13));
     let after = announce(&server, vec![event(14, "session.completed", json!({}))]).await;
     assert_eq!(why(&after), "0 type");
-    // What is in memory is what the ledger tells.
+    // The state in memory matches the ledger.
     let rebuilt = server.engine.rebuild(&stream).await.expect("the ledger makes sense");
     assert_eq!(Some(&rebuilt), server.engine.current(&stream).await.unwrap().as_deref());
 }
@@ -211,7 +211,7 @@ async fn only_the_first_answer_of_somebody_entitled_counts() {
         ("the producer", agent("teller"), yes()),
         ("a worker", agent("other"), yes()),
         ("a system agent", agent("router"), yes()),
-        ("somebody unknown", agent("nobody"), yes()),
+        ("an unknown agent", agent("nobody"), yes()),
         ("a customer of something else", by(customer), yes()),
         ("the server", Caller::system(operator().teamspace), yes()),
         ("another teamspace", Caller { teamspace: elsewhere, ..agent("dana") }, yes()),
@@ -260,8 +260,9 @@ async fn a_rule_does_not_consent_to_what_cannot_be_undone() {
         assert_eq!(says(&server, &agent("dana"), by(who)).await, Heard::No, "{who}");
     }
     assert_eq!(says(&server, &agent("dana"), by("user:auto:dana")).await, Heard::Yes);
-    announce(&server, ending()).await.expect("somebody has consented");
-    // What does not say that it cannot be undone may be accepted so, and then is undone if need be.
+    announce(&server, ending()).await.expect("a person has consented");
+    // An action that is declared reversible may be accepted this way; the irreversible call is
+    // still refused.
     let server = bank().await;
     let unsaid = asks(2, json!({ "irreversible": false, "risk_level": "low" }));
     announce(&server, vec![started(1), unsaid]).await.expect("the session opens");
@@ -289,7 +290,7 @@ async fn who_said_no_is_not_asked_the_same_again_at_once() {
     other.expect("something else may be asked");
     server.clock.advance(REFUSED_RESTS);
     announce(&server, again(10, json!({}))).await.expect("later it may be asked again");
-    // Nobody was there to say no, so it may be asked again at once.
+    // No person said no, so it may be asked again at once.
     server.clock.advance(Span::from_minutes(6));
     server.engine.fire_due_deadlines().await.expect("the store works");
     announce(&server, again(11, json!({}))).await.expect("that was no answer");

@@ -1,5 +1,5 @@
-//! What a teamspace says about its work: true for whatever is proposed after it was answered, on
-//! every road, and for nothing that was proposed before.
+//! The settings of a teamspace: they apply to every proposal after their change was acknowledged,
+//! over every transport, and to none before it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -76,8 +76,8 @@ async fn a_teamspace_speaks_for_itself_alone() {
     assert_ne!(server.engine.settings(&other).await.unwrap(), Settings::default());
 }
 
-/// One changes the limit, again and again, while others propose. Whoever asks after an answer gets
-/// that limit or a later one.
+/// One caller changes the limit repeatedly while others propose. A proposal after an acknowledged
+/// change gets that limit or a later one.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_proposal_is_decided_by_what_was_replaced_before_it() {
     const CHANGES: i64 = 60;

@@ -1,4 +1,4 @@
-//! A producer that is gone: its session ends by itself, for those who listen too.
+//! A producer that is gone: its session ends by itself, for its listeners too.
 
 use aaep::event::{Boundary, Decision};
 use aaep::handshake::Request;
@@ -24,7 +24,7 @@ use crate::support::{agent, code, default_teamspace, operator};
 /// A day, and the hour in which the deadline moves.
 const LONG: Span = Span::from_hours(25);
 
-/// A call and an output that nobody brings to an end.
+/// A call and an output that are never completed.
 fn left_open() -> Vec<Said> {
     let chunk = json!({ "chunk": "I am", "position": 0, "complete": false });
     let call = json!({ "tool": "look", "tool_call_id": "call_9" });
@@ -44,7 +44,7 @@ async fn fire(server: &Server) -> usize {
     server.engine.fire_due_deadlines().await.expect("the store works")
 }
 
-/// Dana, who wants her texts whole.
+/// Dana, who wants whole texts.
 async fn listen(server: &Server) -> Listening {
     let mut request = Request {
         aaep_version: "1.0.0".to_owned(),
@@ -59,7 +59,7 @@ async fn listen(server: &Server) -> Listening {
     listening.expect("the store works").expect("it is hers")
 }
 
-/// All up to the end.
+/// All events up to the end.
 async fn hears(listening: &mut Listening) -> Vec<Value> {
     let mut heard: Vec<Value> = Vec::new();
     while heard.last().is_none_or(|last| last["type"] != "aaep:agent.session.cancelled") {

@@ -1,4 +1,4 @@
-//! Many agents that stream at once: the pieces of their answers wait for more, and nothing else
+//! Many agents that stream at once: pieces of their answers wait to be batched, and nothing else
 //! does.
 
 use std::time::Duration;
@@ -17,7 +17,7 @@ use super::deadlines::start_loops;
 use super::sessions::{asks, bank, event, session, started};
 use crate::support::{agent, operator};
 
-/// So many entries nobody waits for, while the clock stands still.
+/// So many entries are written without a wait, while the clock stands still.
 const AT_ONCE: usize = TURNS_AHEAD as usize;
 
 fn session_number(number: usize) -> SessionId {
@@ -52,17 +52,17 @@ fn announce(server: &Server, number: usize, said: Said) -> JoinHandle<Result<Don
     tokio::spawn(async move { engine.announce(&agent("teller"), &id, vec![of(&id, &said)]).await })
 }
 
-/// What should be recorded by now, is.
+/// Must be recorded by now.
 async fn recorded(announced: JoinHandle<Result<Done, SubmitError>>) {
     timely(announced).await.expect("no panic").expect("it is recorded");
 }
 
-/// Nothing here takes long, unless it waits for a clock that nobody moves.
+/// Nothing here takes long, unless it waits for a clock that the test does not move.
 async fn timely<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(30), what).await.expect("it waits for ever")
 }
 
-/// It waits, while what another session says is recorded.
+/// Checks that it waits, while another session's event is recorded.
 async fn asleep<T>(server: &Server, other: usize, waits: JoinHandle<T>) -> JoinHandle<T> {
     let said = event(1, "progress.updated", json!({ "progress": { "percent": 1 } }));
     recorded(announce(server, other, said)).await;
@@ -143,7 +143,7 @@ async fn what_fills_an_entry_waits_for_nothing() {
             false => waits.push(one),
         }
     }
-    // There was more than an entry holds, so the rest went along.
+    // There was more than one entry holds, so the rest went along.
     for one in waits {
         recorded(one).await;
     }
@@ -154,7 +154,11 @@ async fn what_fills_an_entry_waits_for_nothing() {
     let last = asleep(&server, 5, last).await;
     server.engine.hurry(&agent("teller"), &session_number(3));
     recorded(last).await;
-    assert_eq!(entries(&server, 3).await, [1, 64, 64, 22, 20], "somebody had no room for more");
+    assert_eq!(
+        entries(&server, 3).await,
+        [1, 64, 64, 22, 20],
+        "the waiting pieces are recorded at once"
+    );
 }
 
 #[tokio::test]

@@ -1,9 +1,9 @@
-//! A schema with its references followed and its parts joined, so that one object says all that
-//! holds at a place.
+//! A schema with its references resolved and its parts merged, so that one object has all
+//! constraints of a place.
 
 use serde_json::{Map, Value, json};
 
-/// Joins what a schema refers to with what stands beside the reference.
+/// Merges a referenced schema with the keywords beside the reference.
 pub fn flat(document: &Value, schema: &Value) -> Value {
     let Some(fields) = schema.as_object() else { return json!({}) };
     let mut rest = fields.clone();
@@ -63,7 +63,7 @@ pub fn names(types: &Value) -> Vec<String> {
     listed.chain([types]).filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// The forms that a place may have: those it names, each joined with what holds for all.
+/// The alternatives of a place, each merged with what holds for all.
 pub fn branches(document: &Value, schema: &Value) -> Vec<Value> {
     let whole = flat(document, schema);
     let Value::Object(mut rest) = whole else { unreachable!("schemas are objects") };
@@ -71,6 +71,6 @@ pub fn branches(document: &Value, schema: &Value) -> Vec<Value> {
     let Some(Value::Array(group)) = group else { return vec![Value::Object(rest)] };
     let of_group = group.iter().flat_map(|branch| branches(document, branch));
     let joined = of_group.map(|branch| join(document, branch, Value::Object(rest.clone())));
-    // What holds for all may leave none of the types of a branch.
+    // The common part may exclude all types of an alternative.
     joined.filter(|branch| branch["type"] != json!([])).collect()
 }

@@ -1,4 +1,4 @@
-//! Values that a schema allows, made at random, each with the schema that it was made from.
+//! Random values that a schema allows, each with the schema that it was made from.
 
 use std::collections::BTreeMap;
 
@@ -16,11 +16,11 @@ use super::flat::{branches, names};
 #[derive(Debug, Clone)]
 pub struct Made {
     pub value: Value,
-    /// The form that it has.
+    /// The form of the value.
     pub form: Value,
-    /// All that it might have had.
+    /// All alternative forms.
     pub forms: Vec<Value>,
-    /// What it holds, by its place in it: `.title` or `[2]`.
+    /// Its parts, by their place in it: `.title` or `[2]`.
     pub parts: Vec<(String, Made)>,
 }
 
@@ -28,9 +28,9 @@ pub struct Generator<'d> {
     document: &'d Value,
     state: u64,
     runner: TestRunner,
-    /// Times lie some days after this one.
+    /// Times are some days after this one.
     now: Time,
-    /// What is known of the world, by the name of a field.
+    /// Known values, by the name of a field.
     pub known: BTreeMap<String, Vec<String>>,
 }
 
@@ -159,7 +159,7 @@ impl<'d> Generator<'d> {
         let max = form[BYTES_MAX].as_u64().filter(|max| *max <= 20_000);
         let pattern = form["pattern"].as_str();
         match (max, pattern) {
-            // As long as it may be.
+            // The maximum length.
             (Some(max), _) if self.below(10) == 0 => {
                 "x".repeat(usize::try_from(max).expect("a length"))
             }
@@ -214,7 +214,7 @@ impl<'d> Generator<'d> {
         let mut fields = Map::new();
         let mut parts = Vec::new();
         for (name, schema) in form["properties"].as_object().into_iter().flatten() {
-            // Who asks is known by the token; a body that says so too is tried elsewhere.
+            // The token identifies the caller; a body that does so too is tested elsewhere.
             let is_wanted = name != "from_agent" || required.contains(name);
             let is_there = required.contains(name) || (is_wanted && self.below(5) < 2);
             if is_there {
@@ -234,7 +234,7 @@ impl<'d> Generator<'d> {
                     true => self.made(others, "", depth + 1),
                     false => self.made(&json!({ "type": "string" }), "", depth + 1),
                 };
-                // The parts of what names its own fields are not broken one by one.
+                // The parts of an object with free field names are not broken one by one.
                 fields.insert(name, made.value);
             }
         }

@@ -1,4 +1,4 @@
-//! One keyword broken at one place, everything else as it was.
+//! One keyword violated at one place, everything else unchanged.
 
 use protocol::form::{BYTES_MAX, SPAN_MAX, SPAN_MIN};
 use protocol::time::Span;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::flat::names;
 use super::generate::{Made, fits, is_match};
 
-/// A value that breaks its form once.
+/// A value that violates its form once.
 #[derive(Debug, Clone)]
 pub struct Violation {
     pub keyword: &'static str,
@@ -16,11 +16,11 @@ pub struct Violation {
     pub value: Value,
 }
 
-/// No list and no text of a body may be longer.
+/// The longest list and text that are tried.
 const ITEMS_MAX: u64 = 1_000;
 const BYTES_TRIED_MAX: u64 = 60_000;
 
-/// All that can be broken in a value.
+/// All possible violations of a value.
 pub fn violations(made: &Made) -> Vec<Violation> {
     let mut found = Vec::new();
     walk(made, "", &mut |place, broken| {
@@ -44,7 +44,7 @@ fn walk(made: &Made, place: &str, found: &mut impl FnMut(&str, Broken)) {
     }
 }
 
-/// The value with something else at a place such as `.task.success_criteria[1]`.
+/// The value with a replacement at a place such as `.task.success_criteria[1]`.
 fn replaced(value: &Value, place: &str, new: Value) -> Value {
     let mut whole = value.clone();
     let pointer: String = place.replace('[', ".").replace(']', "").replace('.', "/");
@@ -107,7 +107,7 @@ fn of_text(made: &Made, text: &str) -> Vec<Broken> {
     let form = &made.form;
     let mut all = Vec::new();
     let others: Vec<_> = made.forms.iter().filter(|other| *other != form).collect();
-    // What another form allows is no violation.
+    // A value that another form allows is not a violation.
     let is_new = |text: &str| others.iter().all(|other| other["const"] != text);
     if form.get("const").is_some() || form.get("enum").is_some() {
         return all;
@@ -205,7 +205,7 @@ fn of_object(made: &Made) -> Vec<Broken> {
         change(value.as_object_mut().expect("an object"));
         value
     };
-    // Of several objects without a tag, another one may do without the field.
+    // Of several objects without a tag, another one may not need the field.
     let is_alone = made.forms.iter().filter(|form| form["type"] == "object").count() == 1
         || form["properties"]["action"].is_object();
     // Without its id, a draft to be proposed is a new proposal that lacks everything.

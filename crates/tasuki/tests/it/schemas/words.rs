@@ -1,5 +1,4 @@
-//! Words that only make sense to somebody who knows the code: of types, and of the library that
-//! reads them.
+//! Words that only readers of the code understand: of types, and of the library that reads them.
 
 const WORDS: [&str; 22] = [
     "struct", "enum", "variant", "untagged", "serde", "tuple", "newtype", "usize", "isize", "u8",
@@ -15,7 +14,7 @@ const PHRASES: [&str; 6] = [
     "did not match any",
 ];
 
-/// Written like a type, and a word of the field all the same.
+/// Spelt like a type, but a common term.
 const KNOWN: [&str; 4] = ["WebSocket", "OpenAPI", "LangChain", "OpenAI"];
 
 /// The first such word in a text.

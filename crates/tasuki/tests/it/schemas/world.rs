@@ -1,4 +1,4 @@
-//! A server in this process, and for each operation a place where a good request could succeed.
+//! A server in this process, and for each operation a setting in which a valid request can succeed.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub struct World {
     _folder: TempDir,
 }
 
-/// Who asks, and with which first line.
+/// The caller, and the first line of the request.
 #[derive(Debug, Clone)]
 pub struct Place {
     pub caller: String,
@@ -80,7 +80,7 @@ impl World {
         self.node.engine.clock().now()
     }
 
-    /// A task that nobody knows yet.
+    /// A task that does not exist yet.
     pub fn new_task(&mut self) -> String {
         self.n_tasks += 1;
         format!("T-{}", self.n_tasks)
@@ -101,7 +101,7 @@ impl World {
         self.call("", Call::get(path))
     }
 
-    /// A call that must succeed; by the operator itself without a name.
+    /// A call that must succeed; by the operator if `by` is empty.
     fn call(&self, by: &str, call: Call) -> Value {
         let act_as = Some(by.to_owned()).filter(|by| !by.is_empty());
         let client = self.root.clone().with_identity(Identity { act_as, ..Identity::default() });
@@ -112,7 +112,7 @@ impl World {
         self.call(by, Call::post(path, body))
     }
 
-    /// Where a good request of this operation could succeed.
+    /// A setting in which a valid request of this operation can succeed.
     pub fn place(&mut self, id: &str, method: &str, path: &str) -> Place {
         let (caller, path) = match path.split('/').nth(2) {
             Some("handoffs") => self.of_handoffs(id, path),
@@ -160,7 +160,7 @@ impl World {
         self.made_with(json!({}), steps)
     }
 
-    /// A handoff from alice to bob, with which bob did these things.
+    /// A handoff from alice to bob, after these steps of bob.
     fn made_with(&mut self, policy: Value, steps: &[&str]) -> String {
         let mut body = offer(&self.new_task(), "bob");
         body["policy"] = policy;

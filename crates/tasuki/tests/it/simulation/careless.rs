@@ -18,13 +18,13 @@ use store::Memory;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flaw {
-    /// Writes a hold over whatever is there.
+    /// Overwrites any existing hold.
     IgnoresHolds,
     /// Writes no idempotency keys.
     ForgetsKeys,
     /// Now and then damages the hash of an entry.
     DamagesHashes,
-    /// Answers a commit that is gone after the next crash.
+    /// Acknowledges a commit that is gone after the next crash.
     ForgetsTheLastCommit,
 }
 
@@ -32,7 +32,7 @@ pub enum Flaw {
 pub struct Careless {
     flaw: Flaw,
     memory: Arc<Mutex<Memory>>,
-    /// What was committed, to make the memory again without its last commit.
+    /// All commits, to rebuild the memory without its last commit.
     commits: Arc<Mutex<Vec<Commit>>>,
 }
 
@@ -59,7 +59,7 @@ impl Careless {
     }
 }
 
-/// The answer of a memory, which never waits.
+/// The answer of a store in memory, which never waits.
 fn now<T>(answer: impl Future<Output = T>) -> T {
     match pin!(answer).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => value,

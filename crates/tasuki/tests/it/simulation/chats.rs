@@ -1,6 +1,6 @@
-//! Conversations in a simulation: what customers, holders and bots that come too late ask for, and
-//! the promises about them, told from the entries alone: one holder at a time, an epoch for each,
-//! nobody heard out of turn, and a transcript without gaps.
+//! Conversations in a simulation: the requests of customers, holders and late bots, and the
+//! promises about them, checked from the entries alone: one holder at a time, an epoch for each, no
+//! agent heard out of turn, and a transcript without gaps.
 
 use std::collections::BTreeMap;
 
@@ -23,10 +23,10 @@ use super::side::Side;
 use super::watch::Watch;
 use crate::support::{agent, id, operator};
 
-/// Conversations that go on at once.
+/// Conversations that are active at once.
 const CURRENT_MAX: usize = 4;
 
-/// Those whose transcripts are read again, the newest.
+/// How many transcripts are read again, the newest first.
 const READ_MAX: usize = 6;
 
 const WORKERS: [&str; 3] = ["ann", "bob", "cy"];
@@ -71,7 +71,7 @@ impl Script {
         self.submit(in_teamspace(caller, &teamspace), stream, command)
     }
 
-    /// Something that happens in a conversation, mostly by whoever may.
+    /// A command in a conversation, mostly by a permitted caller.
     fn in_chat(&mut self, stream: Stream, chat: &Conversation, n_entries: u64) -> Act {
         let principal = Principal::Customer(customer_name(chat.id));
         let customer = Caller { principal, ..agent("ann") };
@@ -111,7 +111,7 @@ impl Script {
         self.submit(caller, stream, step::Command::Conversation(command))
     }
 
-    /// A worker that customers may choose, or one that is told at an endpoint.
+    /// A worker that customers may choose, or one with an endpoint.
     fn prepare(&mut self, stream: &Stream, worker: AgentId) -> Act {
         let command = match self.random.happens(50) {
             true => {
@@ -187,7 +187,7 @@ impl Chats {
         }
     }
 
-    /// A state is what the entries say.
+    /// The state must match the entries.
     pub fn look_at_state(&self, stream: &Stream, state: &Conversation) -> Result<(), String> {
         let chat = &self.known[stream];
         let is_same = state.holder == chat.holder
@@ -200,7 +200,7 @@ impl Chats {
         }
     }
 
-    /// The lines of a transcript are the entries in which something was said, in order.
+    /// The lines of a transcript are the message entries, in order.
     pub async fn look_at_transcripts(&self, side: &Side) -> Result<(), String> {
         for (stream, chat) in self.known.iter().rev().take(READ_MAX) {
             let lines = side.engine.store().transcript(stream, 0, usize::MAX).await;
@@ -215,12 +215,12 @@ impl Chats {
 }
 
 impl Chat {
-    /// `None` when this cannot happen to it.
+    /// `None` if the event is not possible here.
     fn move_on(&mut self, seq: u64, event: &ChatEvent) -> Option<()> {
         let next = self.lines.len() as u64 + 1;
         let is_now = |holder: &AgentId, epoch: u64| *holder == self.holder && epoch == self.epoch;
         match event {
-            // Nobody is there who could be asked for.
+            // There is no person in this script to ask for.
             ChatEvent::Opened(_) | ChatEvent::Transfer(_) | ChatEvent::Callback(_) => return None,
             ChatEvent::Said(said) => {
                 let is_heard = match &said.by {

@@ -1,5 +1,5 @@
-//! What agents tell each other in a simulation: sending, answering, looking, reading, calls that
-//! were taken or not, and letting go of what is old.
+//! Messages in a simulation: sending, answering, looking, reading, wake calls that succeed or not,
+//! and purging.
 
 use protocol::agent::{Command as AgentCommand, Presence};
 use protocol::caller::Caller;
@@ -15,7 +15,7 @@ use crate::support::{agent, coordinator, id, operator};
 
 const THREADS: [&str; 3] = ["th0", "th1", "th2"];
 
-/// Messages that somebody still cares about.
+/// Recent messages that commands still refer to.
 const CURRENT_MAX: usize = 12;
 
 impl Script {
@@ -85,7 +85,7 @@ impl Script {
         }
     }
 
-    /// Something that happens to a message, mostly by somebody to whom it may.
+    /// A command about a message, mostly by a permitted caller.
     fn about(&mut self, stream: Stream, message: &Message) -> Act {
         let recipients: Vec<_> = message.recipients.keys().cloned().collect();
         let recipient = self.random.pick(&recipients).clone();
@@ -108,13 +108,13 @@ impl Script {
         self.submit(caller, stream, step::Command::Message(command))
     }
 
-    /// Where an agent is called, or that it is not.
+    /// Sets or removes an agent's wake URL.
     pub fn set_wake(&mut self) -> AgentCommand {
         let urls = [Some("https://agents.example/wake"), Some("not a URL"), None];
         AgentCommand::SetWake { url: self.random.pick(&urls).map(str::to_owned) }
     }
 
-    /// An agent comes, goes or says where it is; mostly asked by whoever may.
+    /// An agent connects, disconnects or reports its presence; mostly by a permitted caller.
     pub fn presence_command(&mut self, mut stream: Stream) -> Act {
         if self.random.happens(70) {
             stream.subject = Subject::Agent(id("dee"));

@@ -1,6 +1,6 @@
-//! What is asked between a proposal and the work, and between the work and its end: what was found
-//! of the artifacts, a human's word or a verifier's, counter-offers, taking it back, more time; and
-//! what the work queue answered.
+//! Commands between a proposal and the work, and between the work and its end: findings on
+//! artifacts, the decision of a human or a verifier, counter-offers, withdrawals, extensions; and
+//! the answers of the work queue.
 
 use protocol::caller::Caller;
 use protocol::handoff::artifact::{Finding, Seen};
@@ -38,7 +38,7 @@ pub fn artifact(required: bool) -> Artifact {
     }
 }
 
-/// The handoff that a command begins besides.
+/// The second handoff that a command begins.
 pub fn begins(command: &step::Command) -> Option<HandoffId> {
     let step::Command::Handoff(command) = command else { return None };
     if let Command::Reassign(reassign) = command {
@@ -53,7 +53,7 @@ pub fn item() -> ExternalRef {
 }
 
 impl Script {
-    /// Now and then, what somebody sensible would ask of this handoff.
+    /// Now and then, what a sensible caller would ask of this handoff.
     pub fn negotiation(&mut self, handoff: &Handoff, watch: &Watch) -> Option<(Caller, Command)> {
         let Handoff::Made(made) = handoff else { return None };
         let sender = agent(made.terms.from.as_str());

@@ -1,5 +1,5 @@
-//! The promises about messages, told from the entries alone: each is sent once, reaches each of its
-//! recipients once, moves only forwards, and counts in its thread; what was purged is nowhere.
+//! The promises about messages, checked from the entries alone: each is sent once, reaches each of
+//! its recipients once, moves only forwards, and counts in its thread; a purged message is nowhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,9 +19,9 @@ use crate::support::id;
 #[derive(Default)]
 pub struct Post {
     messages: BTreeMap<Stream, Letter>,
-    /// How many messages each thread has had, those that were purged among them.
+    /// How many messages each thread has had, including purged ones.
     threads: BTreeMap<(TeamspaceId, ThreadId), u32>,
-    /// Those that somebody added to since the last look.
+    /// Threads with new messages since the last check.
     changed: BTreeSet<(TeamspaceId, ThreadId)>,
     n_sent_by_agents: BTreeMap<(TeamspaceId, ThreadId), u32>,
 }
@@ -67,7 +67,7 @@ impl Post {
         }
     }
 
-    /// A state is what the entries say.
+    /// The state must match the entries.
     pub fn look_at_state(&self, stream: &Stream, message: &Message) -> Result<(), String> {
         let letter = &self.messages[stream];
         if message.recipients != letter.recipients || message.purged != letter.is_purged {
@@ -101,13 +101,13 @@ impl Post {
         Ok(())
     }
 
-    /// Lists and inboxes, each as the entries tell it, newest first.
+    /// Lists and inboxes, compared with the entries, newest first.
     pub async fn look_at_lists(&self, side: &Side) -> Result<(), String> {
         for name in TEAMSPACES {
             let teamspace: TeamspaceId = name.parse().expect("a teamspace");
             self.look_at_list(side, &teamspace, ListOf::Messages(Default::default()), |_| true)
                 .await?;
-            // Another one each time; in the end it is everybody's turn.
+            // Another agent each time; in the end every agent had its turn.
             let agent = id(AGENTS[self.messages.len() % AGENTS.len()].0);
             let filter = MessageFilter { parties: vec![agent.clone()], ..MessageFilter::default() };
             let takes_part = |it: &Letter| it.from == agent || it.recipients.contains_key(&agent);
@@ -155,7 +155,7 @@ impl Post {
 }
 
 impl Letter {
-    /// `None` when this cannot happen to it, or has happened already.
+    /// `None` if the event is not possible here, or has happened already.
     fn move_on(&mut self, event: &MessageEvent) -> Option<()> {
         let (to, next) = match event {
             MessageEvent::Sent(_) => return None,

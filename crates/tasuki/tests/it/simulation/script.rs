@@ -1,6 +1,6 @@
-//! What is asked next. About half of it is what a sensible caller would ask, so that handoffs get
-//! somewhere; the rest is anybody asking anything. The script knows only what it asked and what the
-//! watch has seen, so that a seed gives the same script on every side.
+//! The next command. About half are what a sensible caller would ask, so that handoffs make
+//! progress; the rest are random commands by random callers. The script knows only its own commands
+//! and what the watch has seen, so that a seed gives the same script on every side.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -37,16 +37,16 @@ pub const AGENTS: [(&str, Kind); 6] = [
 
 pub const TASKS: [&str; 4] = ["t0", "t1", "t2", "t3"];
 
-/// How many of the last requests may be asked again.
+/// How many of the last requests may be repeated.
 const RECENT_MAX: usize = 30;
 
-/// Handoffs that sensible callers still care about.
+/// Recent handoffs that sensible callers still refer to.
 const CURRENT_MAX: usize = 10;
 
 #[derive(Debug, Clone)]
 pub enum Act {
     Submit(Box<Asked>),
-    /// Look for deadlines that are due.
+    /// Checks for due deadlines.
     Fire,
     Move(Span),
     Crash,
@@ -100,7 +100,7 @@ impl Script {
         }
     }
 
-    /// Remembers what was asked, for retries and for what can be asked next.
+    /// Remembers the command, for retries and for later commands.
     pub fn learn(&mut self, act: Act, watch: &Watch) {
         let Act::Submit(asked) = act else { return };
         if watch.state(&asked.stream).is_some() {
@@ -127,7 +127,7 @@ impl Script {
                 }
             }
         }
-        // A retry does not make its key any younger.
+        // A retry does not renew its key.
         let Some(key) = asked.key.as_ref().map(|key| &key.text) else { return };
         let has_key = |recent: &Asked| recent.key.as_ref().is_some_and(|other| other.text == *key);
         if !self.recent.iter().any(|(recent, _)| has_key(recent)) {
@@ -145,7 +145,7 @@ impl Script {
 
     /// The same request again, as a client would repeat it; or another one under its key.
     fn retry(&mut self, watch: &Watch) -> Option<Act> {
-        // Keys are kept for a week; what happens to older ones is up to the store.
+        // Keys are kept for a week; older ones are up to the store.
         let oldest = Time::from_millis(watch.latest().as_millis() - 6 * 24 * 3_600_000);
         let young: Vec<Asked> = self
             .recent
@@ -160,7 +160,7 @@ impl Script {
         match self.random.below(4) {
             0 => asked.key.as_mut()?.fingerprint[0] ^= 1,
             1 if matches!(asked.stream.subject, Subject::Handoff(_)) => {
-                // The server gives a new id to each try of an initiate.
+                // The server gives a new id to each attempt of an initiate.
                 asked.stream.subject = Subject::Handoff(self.new_handoff_id());
             }
             1 if asked.name() == "send" => asked.stream.subject = self.new_message(),
@@ -210,7 +210,7 @@ impl Script {
         self.submit(caller, stream, Command::Handoff(command))
     }
 
-    /// A new handoff by somebody who has owned the task, to somebody who has not.
+    /// A new handoff by an agent that has owned the task, to one that has not.
     fn sensible_initiate(&mut self, watch: &Watch) -> Act {
         let teamspace = self.teamspace();
         let subject = Subject::Handoff(self.new_handoff_id());
@@ -231,7 +231,7 @@ impl Script {
         self.submit(in_teamspace(agent(&sender), &teamspace), stream, Command::Handoff(command))
     }
 
-    /// An offer that will mostly do.
+    /// An offer that is mostly valid.
     fn offer(&mut self, watch: &Watch, stream: &Stream) -> Offer {
         self.n_made += 1;
         let task = match self.random.below(10) {
@@ -432,7 +432,7 @@ impl Script {
     }
 }
 
-/// The secret that a token was made with; its hash is all that a store knows.
+/// The hash of a token's secret, which is all that a store knows.
 pub fn secret_hash(number: usize) -> String {
     engine::access::secret_hash(&secret(number))
 }
@@ -468,7 +468,7 @@ impl fmt::Display for Act {
     }
 }
 
-/// The agents of a chain, for messages.
+/// The agents of a chain, for failure messages.
 pub fn names(chain: &[AgentId]) -> String {
     chain.iter().map(AgentId::as_str).collect::<Vec<_>>().join(" → ")
 }

@@ -1,5 +1,5 @@
 //! One side of a simulation: an engine with a clock, a source of ids and a store that survives a
-//! crash. Sides of one seed are alike in everything but the store.
+//! crash. Sides of one seed differ only in the store.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub struct Side {
     shelf: Shelf,
 }
 
-/// What is left of a store when its process is gone.
+/// What remains of a store when its process is gone.
 enum Shelf {
     /// The tables outlive their engine.
     Memory(Memory),
@@ -55,7 +55,7 @@ impl Side {
         Self { engine, clock, ids, shelf }
     }
 
-    /// The process ends without notice; another one starts on what it left.
+    /// The process dies; another one starts on what it left.
     pub fn crash(self) -> Self {
         let Self { engine, clock, ids, shelf } = self;
         drop(engine);
@@ -71,7 +71,7 @@ impl Side {
         self.engine.submit(caller, stream.clone(), command.clone(), key.clone()).await
     }
 
-    /// Fires whatever is due; returns how much that was.
+    /// Fires all due deadlines; returns how many there were.
     pub async fn fire(&self) -> usize {
         self.engine.fire_due_deadlines().await.expect("the store can be read")
     }
@@ -109,10 +109,10 @@ impl Shelf {
         match self {
             Shelf::Memory(memory) => Arc::new(memory.clone()),
             Shelf::Careless(careless) => Arc::new(careless.clone()),
-            // Crashes in here are of the process only, and a sync for each step would take long.
+            // Only process crashes are simulated, and a sync for each step would take long.
             Shelf::Folder(folder) => Arc::new(
                 Sqlite::open_with(folder.path(), Durability::ProcessCrashOnly)
-                    .expect("nobody has the database open"),
+                    .expect("the database is not open elsewhere"),
             ),
         }
     }

@@ -1,5 +1,5 @@
-//! What must be true at every step, told from the ledger and from what the engines answer. With
-//! several sides it also compares them; with one, the promises alone have to do.
+//! The invariants of every step, checked from the ledger and from the answers of the engines. With
+//! several sides it also compares them; with one, the promises alone must do.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Debug;
@@ -23,7 +23,7 @@ use crate::support::{id, start};
 
 #[derive(Default)]
 pub struct Watch {
-    /// The newest sequence number that was looked at.
+    /// The newest sequence number that was checked.
     cursor: u64,
     latest: Option<Time>,
     /// The end of each stream, as its entries tell.
@@ -35,7 +35,7 @@ pub struct Watch {
     holds: BTreeMap<(TeamspaceId, TaskId), HoldState>,
     post: Post,
     chats: Chats,
-    /// What was answered under each key.
+    /// The answer under each key.
     answers: HashMap<KeyScope, (Hash, Done)>,
 }
 
@@ -58,7 +58,7 @@ pub fn same<T: Debug>(what: &str, said: &[T]) -> Result<(), String> {
     Err(format!("the sides have different {what}:\n{}", texts.join("\n")))
 }
 
-/// What came of a command, as the names of what can come of it.
+/// The result of a command, by name.
 pub fn results(answer: &Result<Done, SubmitError>, n_new: usize) -> Vec<String> {
     let refused = |done: &Done| done.outcome.refused.as_ref().map(|gate| gate.code.clone());
     match answer {
@@ -120,7 +120,7 @@ impl Watch {
         value.map(derive::decode_chain).unwrap_or_default()
     }
 
-    /// Reads what is new in the ledger of every side. Returns the names of the new events.
+    /// Reads the new entries of every side. Returns the names of the new events.
     pub async fn catch_up(&mut self, sides: &[Side]) -> Result<Vec<String>, String> {
         let mut news = Vec::new();
         for side in sides {
@@ -146,7 +146,7 @@ impl Watch {
         Ok(news.into_iter().map(|kept| kept.entry.name.into_owned()).collect())
     }
 
-    /// One more entry: numbered without a gap, chained to the one before, escalated once.
+    /// Checks one more entry: numbered without a gap, chained to the one before, escalated once.
     fn look_at(&mut self, kept: &Sequenced) -> Result<(), String> {
         let entry = &kept.entry;
         self.cursor += 1;
@@ -220,7 +220,7 @@ impl Watch {
         }
     }
 
-    /// What is delegated is waited for, and nothing else is.
+    /// A handoff waits for exactly its delegated parts.
     fn look_at_parts(&self, stream: &Stream) -> Result<(), String> {
         let Some(made) = self.made(stream) else { return Ok(()) };
         let other = |id: HandoffId| {
@@ -241,7 +241,7 @@ impl Watch {
         Ok(())
     }
 
-    /// One active handoff per task, which holds it, and a chain in which nobody is twice.
+    /// One active handoff per task, which holds it, and a chain without repeated agents.
     async fn look_at_handoff(&mut self, stream: &Stream, sides: &[Side]) -> Result<(), String> {
         let Some(made) = self.made(stream).cloned() else { return Ok(()) };
         let (teamspace, task) = (&stream.teamspace, &made.terms.task_id);
@@ -270,7 +270,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Whether an answer is allowed, given what was answered before.
+    /// Whether an answer is allowed, given the earlier answers.
     pub fn judge(
         &mut self,
         asked: &Asked,
@@ -308,7 +308,7 @@ impl Watch {
         }
     }
 
-    /// Another process has started on what the last one left: all of it must be there.
+    /// Another process has started on what the last one left: everything must be there.
     pub async fn after_crash(&mut self, sides: &[Side]) -> Result<(), String> {
         for side in sides {
             let newest = side.engine.store().newest().await.map_err(|error| error.to_string())?;
@@ -334,7 +334,7 @@ impl Watch {
         self.compare_everything(sides).await
     }
 
-    /// What the stores say beside the ledger: deadlines, lists, documents, tokens.
+    /// What the stores have beside the ledger: deadlines, lists, documents, tokens.
     pub async fn compare_everything(&self, sides: &[Side]) -> Result<(), String> {
         let mut said = Vec::new();
         for side in sides {
@@ -343,7 +343,7 @@ impl Watch {
         same("tables", &said)
     }
 
-    /// What is to be done outside: what the states want, and nothing else.
+    /// The outbox has what the states want, and nothing else.
     async fn outbox(&self, side: &Side) -> Result<String, String> {
         let mut lying = Vec::new();
         for teamspace in TEAMSPACES {

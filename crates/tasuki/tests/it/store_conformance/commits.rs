@@ -1,4 +1,4 @@
-//! One commit at a time: what is compared, what is written, and that a refusal writes nothing.
+//! One commit at a time: the checks, the writes, and that a refusal writes nothing.
 
 use engine::port::{CommitError, KeyedOutcome, StoreError};
 use protocol::handoff::Status;
@@ -59,8 +59,8 @@ pub async fn a_commit_on_an_old_position_is_refused(place: Place) {
     store.commit(track.step(Status::Accepted)).await.unwrap();
 }
 
-/// Two writers went on from different entries at the same position: the one whose past was not
-/// written must not be accepted, or the chain would break.
+/// Two writers continued from different entries at the same position: the one whose predecessor was
+/// not written must be refused, or the chain would break.
 pub async fn a_commit_on_another_past_is_refused(place: Place) {
     let store = &place.store;
     let mut written = Track::handoff(1);
@@ -269,7 +269,8 @@ pub async fn streams_of_two_teamspaces_may_have_one_name(place: Place) {
     }
 }
 
-/// A hold goes from one stream to another: the second compares with what the first leaves behind.
+/// A hold goes from one stream to another: the second commit is compared with the result of the
+/// first.
 pub async fn commits_of_several_streams_are_written_together(place: Place) {
     let store = &place.store;
     let (mut first, mut second) = (Track::handoff(1), Track::handoff(2));

@@ -50,7 +50,7 @@ pub async fn conversations_are_listed_by_holder_and_status(place: Place) {
     }
 }
 
-/// Those who wait are in the order of their places; whoever is answered waits no more.
+/// Waiting conversations are in the order of their places; an answered one is not listed any more.
 pub async fn those_who_wait_are_listed_by_queue_and_place(place: Place) {
     let mut made: Vec<(String, String, i64, Stream)> = Vec::new();
     for number in 0..24usize {
@@ -106,7 +106,7 @@ fn transfer(queue: &str, order: i64, stage: Value) -> Transfer {
     serde_json::from_value(transfer).expect("a transfer")
 }
 
-/// The first to be called is the first; what is settled is not listed any more.
+/// Callbacks are in order of their due time; a settled one is not listed any more.
 pub async fn callbacks_are_listed_by_queue_and_when(place: Place) {
     let mut made: Vec<(Stream, Option<Callback>)> = Vec::new();
     for number in 0..24usize {
@@ -152,7 +152,7 @@ pub async fn callbacks_are_listed_by_queue_and_when(place: Place) {
     );
 }
 
-/// Not every entry is a line, a commit may have several, and two streams take turns.
+/// Not every entry is a line, a commit may have several lines, and two streams alternate.
 pub async fn a_transcript_is_read_by_numbers(place: Place) {
     let mut tracks = [track("default", 1), track("default", 2), track("other", 1)];
     let mut expected = [Vec::new(), Vec::new(), Vec::new()];
@@ -161,7 +161,7 @@ pub async fn a_transcript_is_read_by_numbers(place: Place) {
             let it = conversation(1 + index % 2, "alice", Status::Open);
             let n_entries = 1 + (round as usize + index) % 3;
             let first = expected[index].len() as u64 + 1;
-            // The first entry of a commit is no line if there are three.
+            // In a commit of three entries the first is not a line.
             let lines = (usize::from(n_entries == 3)..n_entries).zip(first..);
             let transcript: Vec<_> = lines.map(|(event, number)| Line { number, event }).collect();
             let commit = Commit { transcript, ..track.next(state(&it), n_entries) };

@@ -1,5 +1,5 @@
-//! Stores to exercise, and commits to exercise them with. The states are plausible and the events
-//! are not: a store must not look into them.
+//! Stores to test, and commits to test them with. The states are plausible and the events are not:
+//! a store must not look into them.
 
 use std::sync::Arc;
 

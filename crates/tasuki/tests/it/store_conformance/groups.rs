@@ -1,4 +1,4 @@
-//! Many commits at once: they are decided in line, each alone, and numbered without a gap.
+//! Many commits at once: they are decided in order, each by itself, and numbered without a gap.
 
 use engine::port::CommitError;
 use protocol::handoff::Status;
@@ -8,8 +8,8 @@ use super::fixture::{Place, Track, agent, free, held, hold};
 
 const N_COMMITS: u32 = 300;
 
-/// All are in line before the first is answered, so that a store that commits in groups has them
-/// in one.
+/// All are queued before the first is answered, so that a store that commits in groups has them in
+/// one.
 pub async fn one_conflict_in_a_group_fails_alone(place: Place) {
     let store = &place.store;
     let mut receipts = Vec::new();
@@ -17,7 +17,7 @@ pub async fn one_conflict_in_a_group_fails_alone(place: Place) {
         let mut commit = Track::handoff(number).step(Status::Draft);
         match number % 3 {
             0 => {}
-            // The first one gets it; the others of its kind conflict.
+            // The first commit gets it; the others of its kind conflict.
             1 => commit.holds = vec![hold("task/hot", free(), held(Some("first"), "[]"))],
             _ => commit.expected_position = 9,
         }

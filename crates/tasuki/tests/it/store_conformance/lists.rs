@@ -13,7 +13,7 @@ const TEAMSPACES: [&str; 2] = ["default", "other"];
 const TASKS: [&str; 3] = ["t1", "t2", "t3"];
 const AGENTS: [&str; 3] = ["barry", "tim", "zoe"];
 
-/// A row as the test made it: what the list must find.
+/// A row as the test made it, which the list must find.
 struct Made {
     stream: Stream,
     state: State,
@@ -89,15 +89,15 @@ async fn pages(place: &Place, in_teamspace: &str, of: &ListOf, size: usize) -> V
     }
 }
 
-/// In the order they are made, all statuses and parties mixed; every second one is changed once
-/// more, which must not change its place in the list.
+/// In order of creation, all statuses and parties mixed; every second one is changed again, which
+/// must not change its place in the list.
 async fn make_handoffs(place: &Place) -> Vec<Made> {
     let mut made = Vec::new();
     for number in 0..48usize {
         let name = TEAMSPACES[number / 2 % 2];
         let task = if number % 5 == 0 { format!("own-{number}") } else { TASKS[number % 3].into() };
         let handoff = handoff_id(u32::try_from(number).expect("a small number"));
-        // One active handoff per task and teamspace: the others are at an end.
+        // One active handoff per task and teamspace: the others have ended.
         let is_free = !made.iter().any(|made: &Made| is_active(made, name, &task));
         let status = match Status::ALL[number % 8] {
             status if status.is_active() && !is_free => Status::Closed,

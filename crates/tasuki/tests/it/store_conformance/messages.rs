@@ -1,4 +1,4 @@
-//! Messages: lists by every filter, inboxes, their counts, and how far followers have come.
+//! Messages: lists by every filter, inboxes, their counts, and the cursors of followers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -76,7 +76,7 @@ async fn check(place: &Place, made: &[Made], filter: &MessageFilter) -> usize {
     n_found
 }
 
-/// Whether nothing is asked for, or what is there.
+/// Whether a filter is unset or matches.
 trait Asks<T> {
     fn is_none_or_eq(&self, found: &Option<T>) -> bool;
 }
@@ -126,7 +126,7 @@ pub async fn a_message_is_found_in_its_teamspace(place: Place) {
     }
 }
 
-/// Every third is purged, the newest among them, whose row may be given to the next one.
+/// Every third message is purged, including the newest, whose row may be reused by the next one.
 pub async fn a_purged_message_is_in_no_list_and_keeps_its_place(place: Place) {
     let mut made = make(&place).await;
     let mut kept = Vec::new();
@@ -209,7 +209,8 @@ async fn pages(place: &Place, name: &str, of: &ListOf, size: usize) -> Vec<Strea
     }
 }
 
-/// All parties and statuses mixed. Each message moves on once, which must not change its place.
+/// All parties and statuses mixed. Each message changes its status once, which must not change its
+/// place.
 async fn make(place: &Place) -> Vec<Made> {
     let mut made = Vec::new();
     for number in 0..48usize {

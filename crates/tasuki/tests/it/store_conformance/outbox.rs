@@ -1,4 +1,4 @@
-//! Effects under a lease: nobody does what another holds, and nothing that is wanted is lost.
+//! Effects under a lease: no worker does what another holds, and no wanted effect is lost.
 
 use engine::port::{Claim, Claimed, Names, OutboxWrite, Store};
 use protocol::handoff::Status;
@@ -44,7 +44,7 @@ pub async fn effects_are_claimed_and_released_by_what_their_names_begin_with(pla
     assert_eq!(names(&turns), ["deliver/1/1"]);
     let rest = store.claim(with(Names::Without("deliver/"))).await.unwrap();
     assert_eq!(rest.len(), 2);
-    // The one that held the turns is gone; the other one is not.
+    // The holder of the turns is gone; the other one is not.
     let release = OutboxWrite::Release { names: Names::With("deliver/") };
     store.write_outbox(release).await.unwrap();
     assert!(store.claim(with(Names::Without("deliver/"))).await.unwrap().is_empty());
@@ -60,7 +60,7 @@ pub async fn a_lease_that_ran_out_is_claimed_again(place: Place) {
     assert!(claim(store, later(2), later(9), 1).await.is_empty(), "it was renewed");
     let new = claim(store, later(3), later(9), 1).await.remove(0);
     assert_eq!(new.attempt, 2);
-    // Whoever held it before has nothing to say any more.
+    // The former holder has no effect any more.
     let error = "late".to_owned();
     store.write_outbox(OutboxWrite::GiveUp { claimed: old.clone(), error }).await.unwrap();
     store.write_outbox(OutboxWrite::Renew { claimed: old, until: later(99) }).await.unwrap();

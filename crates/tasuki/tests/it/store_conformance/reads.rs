@@ -1,4 +1,4 @@
-//! Reading: pages, places beyond the end, deadlines, documents, tokens, the seal.
+//! Reading: pages, positions beyond the end, deadlines, documents, tokens, the seal.
 
 use engine::port::{HandoffFilter, List, ListOf, Sealed};
 use protocol::graph::{Graph, Saved};

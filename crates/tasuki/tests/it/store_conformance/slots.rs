@@ -1,4 +1,4 @@
-//! Slots: keys that are found together, and never taken by more than an agent may hold.
+//! Slots: keys that are listed together, and at most as many taken as an agent may hold.
 
 use engine::Engine;
 use engine::port::CommitError;
@@ -54,7 +54,7 @@ pub async fn the_slot_that_is_found_is_free(place: Place) {
         }
         assert_eq!(free_slot(&engine).await, expected, "{next:?}");
     }
-    // Both are taken again, and then fewer are allowed, and then more.
+    // Both are taken again; then fewer are allowed, and then more.
     let mut commit = track.step(Status::Proposed);
     let key = slot_key(&id("ann"), 2);
     commit.holds = vec![hold(&key, held(None, "x"), held(Some("h"), "x"))];
@@ -64,7 +64,7 @@ pub async fn the_slot_that_is_found_is_free(place: Place) {
         assert_eq!(free_slot(&engine).await, expected, "{capacity}");
     }
     let nobody = engine.free_slot(&default_teamspace(), id("nobody")).await.unwrap();
-    assert_eq!(nobody, None, "nobody has no slots");
+    assert_eq!(nobody, None, "an unknown agent has no slots");
 }
 
 pub async fn no_race_overruns_a_capacity(place: Place) {
@@ -79,7 +79,7 @@ pub async fn no_race_overruns_a_capacity(place: Place) {
     assert_eq!((n_taken, occupied.unwrap().len()), (3, 3));
 }
 
-/// Asks for a free slot and takes it, again and again until it has one or there is none.
+/// Finds a free slot and takes it; repeats until it has one or there is none.
 async fn take_slot(engine: Engine, number: u32) -> bool {
     loop {
         let Some(k) = free_slot(&engine).await else { return false };

@@ -1,5 +1,5 @@
-//! What only a file can promise: it outlives its process, keeps others out, and does not write a
-//! large package twice.
+//! Promises that only a file can make: it outlives its process, locks out others, and does not
+//! write a large package twice.
 
 use std::fs;
 use std::io::{Seek, SeekFrom, Write};
@@ -92,7 +92,7 @@ async fn everything(store: &dyn Store, streams: &[Stream]) -> String {
     text
 }
 
-/// A large document lies on pages of its own, which are free afterwards, and must be empty too.
+/// A large document has pages of its own, which are free afterwards, and must be empty too.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_of_what_was_erased_is_left_in_the_file() {
     let folder = TempDir::new().unwrap();
@@ -179,7 +179,8 @@ async fn nobody_else_can_read_the_files() {
     assert_eq!(names, ["tasuki.db", "tasuki.db-shm", "tasuki.db-wal", "tasuki.lock"]);
 }
 
-/// The index that the engine never runs into: should it ever, the others in the group are not hit.
+/// A constraint that the engine never violates: if it ever did, the rest of the group would
+/// succeed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_commit_that_breaks_a_constraint_fails_alone() {
     let folder = TempDir::new().unwrap();
@@ -227,7 +228,7 @@ async fn outcomes_are_forgotten_after_a_week() {
     assert_eq!(kept("young").await, Some(recorded("young")));
 }
 
-/// A package is written once: what follows costs the same for a large one.
+/// A package is written once: later transitions cost the same for a large one.
 #[tokio::test(flavor = "multi_thread")]
 async fn later_transitions_do_not_write_the_package_again() {
     let small = bytes_of_later_transitions(2 * 1024).await;
@@ -236,7 +237,7 @@ async fn later_transitions_do_not_write_the_package_again() {
     assert!(large * 2 <= small * 3, "{large} bytes with a large package, {small} with a small one");
 }
 
-/// One caller at a time writes whole pages for a few rows, so the log is as long as its pages.
+/// One caller at a time writes whole pages for a few rows, so the log grows by pages, not by rows.
 #[tokio::test]
 async fn the_log_stays_short_however_small_the_commits_are() {
     let folder = TempDir::new().expect("a temporary folder");

@@ -1,5 +1,5 @@
-//! Rules about who may know whom: the arrows between the crates, what each crate may bring in from
-//! outside, and the walls between the gateways. Tests are free: `[dev-dependencies]` are not read.
+//! Rules about dependencies: between the crates, from each crate to the outside, and between the
+//! gateways. Tests are exempt: `[dev-dependencies]` are not read.
 
 use super::Finding;
 use super::rust_source::stands_alone;
@@ -9,7 +9,7 @@ struct Layer {
     name: &'static str,
     /// The crates of this workspace it may depend on.
     may_use: &'static [&'static str],
-    /// Outside crates that would pull its subject in, with all crates that begin with the name.
+    /// Outside crates that are forbidden, with all crates that begin with the name.
     may_not_use: &'static [&'static str],
 }
 

@@ -34,8 +34,8 @@ const ROUTE_PAGES: [(&str, &str); 15] = [
 const RELEASED: &str = "crates/store/migrations/released.sha256";
 
 /// Every package is compiled by everyone who builds Tasuki, most of them on few cores: HTTP, TLS,
-/// SQLite and the command line take some 215, the gateways still to come some 100. What does not
-/// fit must replace something.
+/// SQLite and the command line take some 215, the planned gateways some 100. A package beyond that
+/// must replace another.
 const LOCK_PACKAGES_MAX: usize = 330;
 
 pub(super) fn error_codes(tree: &Tree) -> Vec<Finding> {

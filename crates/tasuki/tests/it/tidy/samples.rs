@@ -1,11 +1,11 @@
-//! Bad samples: what each rule finds in them, and near misses in which it finds nothing. A sample
-//! is a small tree in one text; a line `//- path` begins each file.
+//! Bad samples: the findings of each rule, and near misses in which it finds nothing. A sample is a
+//! small tree in one text; a line `//- path` begins each file.
 
 use super::tree::{SourceFile, Tree};
 use super::words::{BANS, Tests};
 use super::{RULES, lines};
 
-/// A rule, a tree, and the findings expected of the one in the other, a line each.
+/// A rule, a tree, and the expected findings, a line each.
 type Sample = (&'static str, String, String);
 
 #[test]

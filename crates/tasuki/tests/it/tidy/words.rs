@@ -1,5 +1,5 @@
-//! Rules about words in the code: each banned word, the one place where it may stand, and what to
-//! use instead. Comments and strings are not code, so this table does not ban itself.
+//! Rules about words in the code: each banned word, the one place where it is allowed, and the
+//! alternative. Comments and strings are not code, so this table does not ban itself.
 
 use super::Finding;
 use super::rust_source::stands_alone;
@@ -8,7 +8,7 @@ use super::tree::{SourceFile, Tree};
 pub(super) struct Ban {
     pub(super) word: &'static str,
     pub(super) instead: &'static str,
-    /// The beginnings of the paths where the word may stand.
+    /// The path prefixes where the word is allowed.
     pub(super) only_in: &'static [&'static str],
     pub(super) tests: Tests,
 }

@@ -33,7 +33,7 @@ impl Chat {
         ok(who, Call::post(self.desk.path(rest), body)).await
     }
 
-    /// Something that must not be heard; the code of the refusal.
+    /// A message that must not be heard; returns the code of the refusal.
     async fn unheard(&self, who: &Client, text: &str, epoch: u64, answers: u64) -> String {
         let parts = json!([{ "type": "text", "text": text }]);
         let body = json!({ "parts": parts, "epoch": epoch, "in_reply_to": answers });
@@ -42,7 +42,7 @@ impl Chat {
         refusal.body["code"].as_str().expect("a code").to_owned()
     }
 
-    /// What the customer has, over HTTP and on the socket, and what the record has unheard.
+    /// What the customer has, over HTTP and on the socket, and the unheard messages in the record.
     async fn check(mut self, heard: &[&str], unheard: &[&str]) {
         self.desk.say(&self.desk.customer, "the last word", None).await;
         let heard = [heard, &["the last word"]].concat();
@@ -109,14 +109,14 @@ async fn a_bot_that_hands_over_and_goes_on_talking_is_not_heard() {
         assert_eq!(chat.unheard(&chat.desk.bob, text, epoch, 1).await, code);
     }
     chat.desk.say(&chat.hana, "I am hana", Some(3)).await;
-    // Once it is back, what was meant for the first time is still too late.
+    // Once it is back, messages of the first epoch are still too late.
     super::act(&chat.hana, &transfer, "complete", json!({ "epoch": 3 })).await;
     assert_eq!(chat.unheard(&chat.desk.bob, "and 4", 1, 1).await, "epoch_outdated");
     let unheard = ["and 1", "and 2", "and 3", "and 4"];
     chat.check(&["hello", "I am hana"], &unheard).await;
 }
 
-/// Each goes on for as long as it is let: where the customer is then, and after how many hops.
+/// Each goes on for as long as it may: the final place of the customer, and the number of hops.
 #[tokio::test]
 async fn bots_that_hand_a_customer_round_for_ever_end_with_somebody() {
     let free = json!({ "kind": "free" });
@@ -141,7 +141,7 @@ async fn bots_that_hand_a_customer_round_for_ever_end_with_somebody() {
             let route = json!({ "goto": next, "epoch": shown["epoch"], "graph": "parent" });
             ok(holder, Call::post(format!("{path}/commands"), route)).await;
             n_hops += 1;
-            assert!(n_hops <= hops_max + 1, "nobody stops them: {shown}");
+            assert!(n_hops <= hops_max + 1, "the bots are not stopped: {shown}");
         };
         assert_eq!(shown["holder"], ends_with, "{topology}");
         if ends_with == "default" {

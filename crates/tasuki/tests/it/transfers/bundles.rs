@@ -1,5 +1,5 @@
-//! What a person is told beforehand: the newest is shown, each can be read by its id, and what is
-//! passed on blindly brings nothing.
+//! The bundle that a person gets in advance: the newest is shown, each can be read by its id, and a
+//! blind transfer brings none.
 
 use serde_json::{Value, json};
 use tasuki::client::{Call, Client};
@@ -44,7 +44,7 @@ async fn what_a_warm_transfer_takes_along_is_there_after_the_accept() {
     assert_eq!(newest["transcriptSummary"], "by hana");
     assert_eq!((&newest["reason"], &newest["warmContext"]), (&json!("tax"), &json!({ "bill": 7 })));
 
-    // Each that the transcript names can be read, by those who take part and by nobody else.
+    // Each bundle that the transcript names can be read by the participants, and by no other agent.
     let named: Vec<_> =
         parts(&desk, &ivan).await.into_iter().map(|it| it["bundleId"].clone()).collect();
     assert_eq!(named.len(), 3, "requested, hana, ivan");
@@ -67,11 +67,11 @@ async fn what_a_warm_transfer_takes_along_is_there_after_the_accept() {
         assert_eq!(refused(&ivan, bundle(&json!(wrong))).await.status, 404, "{wrong}");
     }
 
-    // It is there when the transfer is over and another one has taken its place.
+    // It still exists when the transfer is over and another one has replaced it.
     act(&ivan, &transfer, "complete", json!({ "epoch": 4 })).await;
     desk.request(&desk.bob, json!({ "epoch": 5 })).await;
     assert_eq!(ok(&ivan, bundle(&named[2])).await["transcriptSummary"], "by hana");
-    // What is erased may have been in it.
+    // An erased message may have been in it.
     let erase = json!({ "position": 2, "reason": "asked" });
     ok(&desk.operator, Call::post(desk.path("/erase"), erase)).await;
     assert_eq!(refused(&ivan, bundle(&named[2])).await.status, 404);

@@ -1,4 +1,4 @@
-//! A desk within the process, on a clock that is moved.
+//! A desk within the process, on a manual clock.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ impl Clocked {
         assert!(self.submit(&self.customer, request).await, "a customer may ask");
     }
 
-    /// Somebody does something; whether that was allowed.
+    /// A caller acts; returns whether it was allowed.
     pub async fn does(&self, who: &Caller, act: Act) -> bool {
         let conversation = self.conversation().await;
         let transfer = conversation.transfer.as_ref().expect("it was asked for").id;
@@ -75,7 +75,7 @@ impl Clocked {
         }
     }
 
-    /// What `hana` says of herself.
+    /// The presence that `hana` reports.
     pub async fn say(&self, presence: Presence) {
         let said = Command::Agent(agent::Command::SetPresence { presence });
         let said = self.engine.submit(&agent("hana"), agent_stream("hana"), said, None).await;
@@ -90,7 +90,7 @@ impl Clocked {
         }
     }
 
-    /// Time passes, and the server looks at what follows from that. How the conversation stands.
+    /// Time passes, and the server does what is due. Returns the state of the conversation.
     pub async fn after(&self, span: Span) -> String {
         self.clock.advance(span);
         self.engine.settle_connections().await.expect("the store works");

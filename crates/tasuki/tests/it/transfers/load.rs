@@ -1,6 +1,6 @@
-//! Many customers, few people, and everything that goes wrong on a shift: nobody has more than they
-//! take, no customer is lost, and none is with two people at once. Everything happens at random,
-//! several things at the same time, on a clock that is moved.
+//! Many customers, few people, and everything that goes wrong on a shift: no person exceeds their
+//! capacity, no customer is lost, and none is with two people at once. Random actions, several at
+//! the same time, on a manual clock.
 
 mod ledger;
 mod shift;
@@ -9,7 +9,7 @@ use crate::server::{is_full_run, seed};
 use ledger::Watch;
 use shift::{Shift, Size};
 
-/// The short one is over in some seconds on a busy machine.
+/// The short one takes some seconds on a busy machine.
 const SHORT: Size = Size { n_people: 8, n_customers: 60, n_steps: 150 };
 const FULL: Size = Size { n_people: 50, n_customers: 500, n_steps: 1_000 };
 
@@ -30,7 +30,7 @@ async fn a_shift_on_which_everything_goes_wrong_loses_no_customer() {
     }
     println!("{}", watch.summary());
     assert_eq!(watch.n_over(), size.n_customers, "each transfer ends once: {}", watch.summary());
-    // A shift without these would show nothing.
+    // A shift without these would prove nothing.
     for (name, why) in [
         ("transfer.returned", "declined"),
         ("transfer.returned", "not_answered"),

@@ -1,4 +1,4 @@
-//! Everybody wants the same customer at once.
+//! Many people want the same customer at once.
 
 use protocol::agent::Presence;
 use protocol::time::Span;
@@ -47,7 +47,7 @@ async fn of_all_who_pick_up_at_once_one_has_it_and_the_others_learn_who() {
     }
 }
 
-/// Whatever is first: nobody is left with a person who is gone.
+/// Whichever comes first: no customer is left with a person who is gone.
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_answers_while_leaving_keeps_nobody() {
     let n_rounds = if is_full_run() { 2_000 } else { 150 };

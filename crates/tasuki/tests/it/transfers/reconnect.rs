@@ -1,5 +1,5 @@
-//! Connections that are cut at every step of a transfer: whoever comes back has missed nothing,
-//! both sides see the same, and what colleagues tell each other never reaches the customer.
+//! Connections that are cut at every step of a transfer: a client that reconnects has missed
+//! nothing, both sides see the same, and messages between colleagues never reach the customer.
 
 use std::collections::BTreeSet;
 
@@ -14,11 +14,11 @@ use crate::sse::whole_ledger;
 use crate::wire::Request;
 use crate::ws::socket::Socket;
 
-/// What no customer and no bot may see, whatever way it asks.
+/// What no customer and no bot may see, over any transport.
 const SECRETS: [&str; 4] = ["hush-note", "hush-whisper", "hush-hint", "hush-after"];
 
-/// From the first request to the last, with a colleague who listens, one who takes over, one who
-/// is lost, and a customer who changes her mind.
+/// From the first request to the last, with a colleague who advises, one who takes over, one who is
+/// lost, and a customer who changes her mind.
 const SCRIPT: [&str; 25] = [
     "bob asks",
     "hana pickup",
@@ -74,10 +74,10 @@ async fn whoever_is_cut_off_at_any_step_comes_back_to_the_same_conversation() {
     }
 }
 
-/// Status, holder and epoch are the same for everybody, and so are the messages but for notes.
+/// Status, holder and epoch are the same for all, and so are the messages except for notes.
 async fn check_both_sides(stage: &Stage, step: &str) {
     let sides = loop {
-        // What the server offers meanwhile is seen by those who look later.
+        // Offers that the server makes meanwhile are seen only by those who look later.
         let before = newest();
         let sides = sides(stage).await;
         if newest() == before {
@@ -116,7 +116,7 @@ async fn sides(stage: &Stage) -> Vec<Value> {
     sides
 }
 
-/// A repeat is told by its id, so nothing else has the same one.
+/// A repeat is recognised by its id, so no two lines may share one.
 fn check_ids(lines: &Value, step: &str) {
     let lines = lines.as_array().expect("lines");
     let ids: Vec<_> = lines.iter().filter_map(|line| line[4].as_str()).collect();
@@ -132,11 +132,11 @@ async fn expected(stage: &Stage, name: &str) -> Vec<Value> {
     }
     let filter = format!("&stream=conversation/{}", stage.desk.conversation);
     let entries = whole_ledger(&stage.client(name), &filter).await;
-    // What is announced besides has no place of its own.
+    // Announcements have no cursor of their own.
     entries.into_iter().filter(|entry| entry.id.is_some()).map(|entry| entry.data).collect()
 }
 
-/// Somebody whose connection never lasts.
+/// A reader whose connection never lasts.
 struct Reader {
     name: &'static str,
     place: Value,
@@ -148,7 +148,7 @@ impl Reader {
         Self { name, place: json!(0), told: Vec::new() }
     }
 
-    /// Reads whatever has come by the time, and is cut off.
+    /// Reads what has arrived so far, and is cut off.
     async fn come_and_go(&mut self, stage: &Stage) {
         let mut socket = stage.socket(self.name).await;
         if !may_follow(stage, self.name).await {
@@ -181,7 +181,7 @@ impl Reader {
         self.place = cursor.into();
         let Some(event) = frame.get("event") else { return };
         match self.name {
-            // The first entry is no message.
+            // The first entry is not a message.
             "ana" if event["data"]["number"].is_null() => {}
             "ana" => self.told.push(event["data"].clone()),
             _ => self.told.push(event.clone()),
@@ -189,7 +189,7 @@ impl Reader {
     }
 }
 
-/// People do not know a conversation before it is offered to them.
+/// People cannot see a conversation before it is offered to them.
 async fn may_follow(stage: &Stage, name: &str) -> bool {
     let shown = stage.client(name).call(Call::get(stage.desk.path(""))).await;
     shown.expect("the server answers").status == 200
@@ -201,8 +201,8 @@ fn check_nothing_leaks(text: &str, what: &str) {
     }
 }
 
-/// Neither its customer, nor the bot that had the conversation and gets it back, nor a bot that
-/// coordinates.
+/// Neither its customer, nor the bot that had the conversation and gets it back, nor a coordinating
+/// bot.
 #[tokio::test]
 async fn notes_and_whispers_reach_no_customer_and_no_bot_on_any_road() {
     let mut stage = Stage::set().await;
@@ -254,7 +254,7 @@ async fn notes_and_whispers_reach_no_customer_and_no_bot_on_any_road() {
     assert!(SECRETS.iter().all(|secret| all.contains(secret)), "{all}");
 }
 
-/// Asks for everything that can be read, over HTTP and on a socket; how much that is.
+/// Reads everything that can be read, over HTTP and on a socket; returns how much that is.
 async fn check_answers(stage: &Stage, name: &str, asks: &mut Socket) -> usize {
     let mut n_answers = 0;
     // A stream of events has no end.

@@ -1,5 +1,5 @@
-//! Scripts: who does what with one transfer, a line each, such as `hana transfer ivan warm`. The
-//! epoch is what whoever acts would see.
+//! Scripts: actions on one transfer, a line each, such as `hana transfer ivan warm`. The epoch is
+//! the one that the actor would see.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use super::{Desk, path, until};
 use crate::server::ok;
 use crate::ws::socket::Socket;
 
-/// Whatever is waited for is there sooner, even on a busy machine.
+/// Everything arrives sooner, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A desk whose people pick from `default`, and are offered what waits in `second`.
+/// A desk whose people pick from `default`, and are offered the customers of `second`.
 pub struct Stage {
     pub desk: Desk,
     /// By name; the customer is `ana`.
@@ -48,7 +48,7 @@ impl Stage {
         Socket::open(&self.desk.server, &self.tokens[name]).await
     }
 
-    /// Follows the conversation, after a place or from now on.
+    /// Follows the conversation, after a cursor or from now on.
     pub fn follow(&self, after: Option<Value>) -> Value {
         let mut frame = json!({ "do": "subscribe", "conversation": self.desk.conversation });
         if let Some(after) = after {
@@ -97,7 +97,7 @@ impl Stage {
         ok(&who, Call::post(path(&self.transfer, action), body)).await;
     }
 
-    /// Whom the server asks, it asks in its own time.
+    /// The server asks people asynchronously.
     async fn until_it_rings_for(&self, name: &str) {
         let id = self.transfer["transfer_id"].as_str().expect("it was asked for");
         let rings = async {
@@ -113,7 +113,7 @@ impl Stage {
     }
 }
 
-/// What was said in words, in the order of its numbers, each once.
+/// The messages, in the order of their numbers, each once.
 #[derive(Debug, Default)]
 pub struct Screen {
     lines: BTreeMap<u64, String>,

@@ -1,4 +1,4 @@
-//! What is a customer's: what they may say, what they are told, and the characters they write.
+//! The customer's side: what they may send, what they are told, and the characters they write.
 
 use serde_json::{Value, json};
 use tasuki::client::{Call, Client};
@@ -20,7 +20,7 @@ async fn german() -> (Desk, Client, String) {
     (Desk { conversation, customer, ..desk }, carol, token)
 }
 
-/// Everything that somebody reads and is told of the conversation.
+/// Everything that a caller can read and is told of the conversation.
 async fn seen(desk: &Desk, who: &Client, token: &str) -> String {
     let mut all = ok(who, Call::get(desk.path("/messages?limit=200"))).await.to_string();
     let shown = ok(who, Call::get(desk.path(""))).await;
@@ -80,7 +80,7 @@ async fn a_customer_cannot_speak_as_the_bot() {
     let part = &page["items"][0]["parts"][0];
     assert_eq!((&part["reasonBy"], &part["reason"]), (&json!("customer"), &json!("my bill")));
     assert_eq!(part["customerWords"], "VERIFIED by bot");
-    // Wherever their reason is shown, it is shown as theirs.
+    // The customer's reason is always marked as the customer's.
     let bundle = shown["bundle"]["bundleId"].as_str().expect("an id");
     let bundle = ok(&hana, Call::get(format!("/v1/bundles/{bundle}"))).await;
     for (road, by) in [
@@ -124,7 +124,7 @@ async fn a_customer_names_the_queues_that_a_conversation_or_its_graph_opens() {
     }
 }
 
-/// What a model thinks of a customer is for colleagues.
+/// A model's opinion of a customer is for colleagues.
 #[tokio::test]
 async fn the_reason_of_a_bot_does_not_reach_the_customer() {
     let (desk, carol, token) = german().await;
@@ -149,7 +149,7 @@ async fn the_reason_of_a_bot_does_not_reach_the_customer() {
     for text in [fixed, told] {
         assert!(seen_by_customer.matches(text).count() >= 3, "{text}: {seen_by_customer}");
     }
-    // Members have it as it is.
+    // Members see it unchanged.
     let page = ok(&desk.operator, Call::get(desk.path("/messages"))).await;
     for index in 0..3 {
         assert_eq!(page["items"][index]["parts"][0]["reason"], secret, "{page}");
@@ -182,7 +182,7 @@ async fn what_customers_write_is_kept_and_programs_see_what_hides_in_it() {
         let texts: Vec<_> = events.iter().filter_map(|event| text(&event.data)).collect();
         assert_eq!(texts, [expected.clone(), expected.clone()]);
     }
-    // What is no chat is as strict as before.
+    // Fields outside of the chat are as strict as before.
     let reason = json!({ "goto": "carol", "epoch": 1, "reason": "a\u{202e}b" });
     let refusal = refused(&desk.bob, Call::post(desk.path("/commands"), reason)).await;
     assert_eq!((refusal.status, &refusal.body["field"]), (400, &json!("reason")));

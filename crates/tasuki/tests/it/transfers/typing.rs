@@ -83,7 +83,7 @@ async fn what_is_typed_between_any_two_steps_reaches_whoever_has_it_in_the_end()
             stage.play(&format!("ana says before {number}")).await;
             stage.play(step).await;
         }
-        // Whoever has it follows first and reads then, as a screen does.
+        // The holder subscribes first and then reads, as a screen does.
         let mut cockpit = Chat::open(&stage, last).await;
         for number in 0..3 {
             said.push(format!("after {number}"));
@@ -116,7 +116,7 @@ async fn what_is_typed_during_all_of_it_is_neither_lost_nor_doubled() {
             let answer = typing.ask(say).await;
             match answer["status"].as_u64() {
                 Some(201) => said.push(text),
-                // Faster than anybody types: the same is said again.
+                // Faster than people type: the same message is sent again.
                 Some(429) => tokio::task::yield_now().await,
                 _ => panic!("{answer}"),
             }
@@ -135,7 +135,7 @@ async fn what_is_typed_during_all_of_it_is_neither_lost_nor_doubled() {
             "hana rings",
             "hana accept",
             "hana is offline",
-            // It went on to `second`, which asks the next one.
+            // It went on to `second`, which asks the next person.
             "root waits ringing",
             "hana is available",
         ] {
@@ -143,7 +143,7 @@ async fn what_is_typed_during_all_of_it_is_neither_lost_nor_doubled() {
         }
         let id = stage.transfer["transfer_id"].as_str().expect("an id");
         let rung = ok(&stage.desk.operator, Call::get(format!("/v1/transfers/{id}"))).await;
-        let last = rung["agent"]["agentId"].as_str().expect("somebody is asked").to_owned();
+        let last = rung["agent"]["agentId"].as_str().expect("a person is asked").to_owned();
         stage.play(&format!("{last} accept")).await;
         stage.play(&format!("{last} complete")).await;
     }
@@ -151,14 +151,14 @@ async fn what_is_typed_during_all_of_it_is_neither_lost_nor_doubled() {
         stage.play(step).await;
     }
     let mut cockpit = Chat::open(&stage, "hana").await;
-    stop.send(()).expect("somebody types");
+    stop.send(()).expect("the typist runs");
     let said = typist.await.expect("every word was taken");
     println!("{} messages in {n_rounds} rounds", said.len());
     assert_eq!(cockpit.until(said.len()).await, said);
     assert_eq!(ana.until(said.len()).await, said);
 }
 
-/// A screen that follows a conversation, and has read what was said before.
+/// A screen that follows a conversation, and has read the earlier messages.
 struct Chat {
     socket: Socket,
     screen: Screen,
@@ -180,7 +180,7 @@ impl Chat {
         Self { socket, screen, n_told: 0 }
     }
 
-    /// The words of the customer once there are as many. Each is told once, after the last.
+    /// The customer's messages once there are as many. Each is told once, after the last.
     async fn until(&mut self, n_texts: usize) -> Vec<String> {
         let mut newest = 0;
         while self.said().len() < n_texts {

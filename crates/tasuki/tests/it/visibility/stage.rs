@@ -25,7 +25,7 @@ pub const ROLES: [&str; 10] = [
     "member",
 ];
 
-/// Who plays a role: the name, the kind of agent, what it is trusted with.
+/// The agent of a role: the name, the kind, and its roles.
 const CAST: [(&str, &str, &str, &[&str]); 9] = [
     ("sender", "sam", "worker", &[]),
     ("target", "tara", "worker", &[]),
@@ -46,7 +46,7 @@ pub enum Asks {
     Neither,
 }
 
-/// A reader, and what it was told live.
+/// A reader, and the events that it received live.
 #[derive(Debug)]
 pub struct Reader {
     pub client: Client,
@@ -55,7 +55,7 @@ pub struct Reader {
     pub told: Vec<Value>,
 }
 
-/// A handoff that is looked for.
+/// The handoff that readers look for.
 #[derive(Debug)]
 pub struct Subject {
     row: usize,
@@ -120,8 +120,8 @@ impl Stage {
         stage
     }
 
-    /// A task of the owner goes to the delegator, who hands a part on under the policy. The
-    /// first target begins the work, and a coordinator gives it to the target instead.
+    /// A task of the owner goes to the delegator, who hands a part on under the policy. The first
+    /// target begins the work, and a coordinator reassigns it to the target.
     async fn subject(&self, row: usize, policy: Value, asks: Asks) -> Subject {
         let client = |role: &str| &self.readers[role].client;
         let task = format!("T-{row}-{asks:?}");
@@ -146,7 +146,7 @@ impl Stage {
     }
 
     /// Reads each subject in each way in each role. `read_as` may put another reader into a role.
-    /// Returns what is not as the table says, how many cells there are, and how many are closed.
+    /// Returns the differences from the table, the number of cells, and the number of closed ones.
     pub async fn judge(
         &self,
         rows: &[Row],
@@ -159,7 +159,7 @@ impl Stage {
                 let may_read = row.may_read(role, subject.asks);
                 let reader = &self.readers[read_as(role)];
                 for way in WAYS {
-                    // An operator is no agent and proposes nothing.
+                    // An operator is not an agent and proposes nothing.
                     if role == "operator" && matches!(way, Way::Conflict | Way::DryRun) {
                         continue;
                     }

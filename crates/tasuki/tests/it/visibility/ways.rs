@@ -1,5 +1,5 @@
 //! The ways to read a handoff: each says whether it shows one to a reader. An answer that is
-//! neither is a failure.
+//! neither yes nor no is a failure.
 
 use std::process::Command;
 
@@ -115,7 +115,7 @@ impl Way {
     }
 }
 
-/// Whether the answer is about the handoff. One that is not found says nothing else.
+/// Whether the answer is about the handoff. A "not found" says nothing else.
 fn is_found(answer: &Answer) -> bool {
     let error = if answer.body["error"].is_object() { &answer.body["error"] } else { &answer.body };
     if answer.status != 404 {

@@ -1,4 +1,4 @@
-//! A small work queue over a real socket, that speaks the protocol of `docs/workq.md`, and every
+//! A small work queue over a real socket that speaks the protocol of `docs/workq.md`, with every
 //! way in which one can fail to.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ pub enum Mode {
     Sound,
     Failing,
     Redirecting,
-    /// Takes the call and never answers.
+    /// Accepts the call and never answers.
     Silent,
     /// Answers a letter at a time, for ever.
     Dripping,
@@ -29,7 +29,7 @@ pub enum Mode {
     OtherItem,
     /// Confirms a claim and keeps nothing.
     Forgetful,
-    /// Confirms a claim for somebody else.
+    /// Confirms a claim for another owner.
     Confused,
     Refusing,
     ResultAndError,
@@ -54,7 +54,7 @@ pub struct Queue {
 struct Shared {
     mode: Mutex<Mode>,
     items: Mutex<BTreeMap<String, Item>>,
-    /// The methods that were called, with the credential that came along.
+    /// The called methods, with their credentials.
     calls: Mutex<Vec<(String, Option<String>)>>,
     called: Notify,
 }
@@ -98,7 +98,7 @@ impl Queue {
         self.item(item).and_then(|item| item.owner)
     }
 
-    /// What was called since this was asked last.
+    /// The calls since the last look.
     pub fn calls(&self) -> Vec<(String, Option<String>)> {
         std::mem::take(&mut *locked(&self.shared.calls))
     }
@@ -107,10 +107,10 @@ impl Queue {
         self.shared.called.notified().await;
     }
 
-    /// Nobody is at the address any more.
+    /// Closes the address.
     pub async fn close(&mut self) {
         self.serving.abort();
-        // The listener goes with its task.
+        // The listener is dropped with its task.
         let _ = (&mut self.serving).await;
     }
 }

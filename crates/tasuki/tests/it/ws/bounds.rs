@@ -1,4 +1,4 @@
-//! What a connection may cost, and when it must end.
+//! The limits of a connection, and when it must end.
 
 use std::time::Duration;
 
@@ -89,7 +89,7 @@ async fn a_customer_has_a_few_connections() {
     let refused = Socket::try_open(&chat.server, "/ws", &bearer).await.expect_err("one too many");
     assert_eq!((refused.status, &refused.body["code"]), (429, &json!("too_many_streams")));
     drop(tabs.pop());
-    // The server notices in its own time that it is gone.
+    // The server notices the disconnect asynchronously.
     while Socket::try_open(&chat.server, "/ws", &bearer).await.is_err() {}
 }
 
@@ -117,7 +117,7 @@ async fn a_connection_ends_when_its_peer_is_silent_or_senseless_or_the_server_st
         command.env("TASUKI_LIMITS_PING_MS", "700");
     });
     let chat = Chat::open(server).await;
-    // It answers pings only while it reads.
+    // A client answers pings only while it reads.
     let mut silent = chat.socket(&chat.bob).await;
     let mut lively = chat.socket(&chat.bob).await;
     let stopwatch = Stopwatch::start();
@@ -152,7 +152,7 @@ async fn an_idle_connection_costs_little() {
             sockets.push(socket);
         }
     };
-    // The first ones bring what is shared into memory.
+    // The first sockets load what is shared into memory.
     open(&mut sockets, 50).await;
     let before = resident_bytes(chat.server.pid());
     open(&mut sockets, n_sockets).await;

@@ -1,4 +1,4 @@
-//! Frames: every operation answers as it does over HTTP, and what is wrong is answered too.
+//! Frames: every operation answers as it does over HTTP, and invalid frames are answered too.
 
 use gateways::http::{OPERATIONS, Who};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::server::{offer, ok};
 use crate::sse::whole_ledger;
 use crate::wire::Request;
 
-/// Nobody has this id.
+/// This id does not exist.
 const UNKNOWN: &str = "01938c2e-0000-7000-8000-000000000001";
 
 #[tokio::test]
@@ -32,7 +32,7 @@ async fn every_operation_answers_as_it_does_over_http() {
             let mut frame = json!({ "do": operation.id, "with": with });
             let request = match operation.method {
                 "get" => request,
-                // Wrong for all of them: what is compared is the refusal.
+                // Invalid for all of them: the refusals are compared.
                 _ => {
                     frame["body"] = json!({ "nonsense": 1 });
                     request.json(&frame["body"])
@@ -72,7 +72,7 @@ async fn a_command_takes_parameters_and_is_done_once_under_its_key() {
     let with = json!({ "limit": 1, "task_id": "T-1" });
     let listed = bob.ok(json!({ "do": "list_handoffs", "with": with })).await;
     assert_eq!(listed["items"][0]["handoff_id"], first["handoff_id"]);
-    // What was asked is done, also if whoever asked does not wait for it.
+    // A request is carried out even if its caller does not wait for the answer.
     let mut hasty = chat.socket(&chat.bob).await;
     for number in 1..=5 {
         hasty.begin(chat.answer(&format!("answer {number}"), 1)).await;
@@ -81,7 +81,7 @@ async fn a_command_takes_parameters_and_is_done_once_under_its_key() {
     drop(hasty);
     let shown = || Call::get(format!("/v1/conversations/{}", chat.id));
     while ok(&chat.operator, shown()).await["n_messages"] != json!(5) {}
-    // Those that do not wait for their answers are done in the order in which they came.
+    // Requests sent without waiting for answers are carried out in order.
     let mut ana = chat.socket(&chat.customer).await;
     let mut ids = Vec::new();
     for number in 1..=20 {
@@ -170,7 +170,7 @@ async fn a_bad_frame_is_answered_and_changes_nothing() {
     let binary = ana.answer_to(&Value::Null).await;
     assert_eq!((&binary["status"], &binary["re"]), (&json!(415), &Value::Null));
     assert_eq!(whole_ledger(&chat.operator, "").await, before);
-    // It is as open as before, and so is everybody else's.
+    // The socket is still open, and so are the others.
     ana.ok(chat.say("still here")).await;
     while bob.event().await["event"]["event"] != "conversation.said" {}
     let view = ok(&chat.operator, Call::get(format!("/v1/conversations/{}", chat.id))).await;

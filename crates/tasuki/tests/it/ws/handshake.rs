@@ -1,4 +1,4 @@
-//! Who may open a socket, and from which pages.
+//! Which callers may open a socket, and from which pages.
 
 use serde_json::{Value, json};
 use tasuki::client::Call;
@@ -68,7 +68,7 @@ async fn a_socket_opens_for_whoever_has_a_token_and_comes_from_a_known_page() {
     assert!(!refused.status.success() && said.contains("expected an origin"), "{said}");
 }
 
-/// Whatever is asked of another teamspace's things, and whatever is told.
+/// For every request about another teamspace's things, and for every event.
 #[tokio::test]
 async fn nobody_is_told_of_another_teamspace_or_another_conversation() {
     let chat = Chat::start().await;
@@ -95,7 +95,7 @@ async fn nobody_is_told_of_another_teamspace_or_another_conversation() {
     }
     ana.ok(chat.say("my secret")).await;
     stranger.ok(json!({ "do": "typing" })).await;
-    // Everybody has been told of what was said once they have been told of what came after it.
+    // A later event that reaches every client shows that all earlier ones were told.
     let mut bob = chat.socket(&chat.bob).await;
     let parts = json!([{ "type": "text", "text": "hello stranger" }]);
     let say = json!({

@@ -1,4 +1,4 @@
-//! Connections that break off at every step, and readers that are slow: nobody misses anything.
+//! Connections that break off at every step, and slow readers: no client misses anything.
 
 use serde_json::{Value, json};
 use tasuki::client::Call;
@@ -7,13 +7,13 @@ use super::Chat;
 use crate::server::ok;
 use crate::sse::whole_ledger;
 
-/// What a reader has of the ledger, by cursor.
+/// A ledger event of a frame, with its cursor.
 fn entry(frame: &Value) -> Option<(Value, Value)> {
     let event = frame.get("event")?.clone();
     Some((frame["cursor"].clone(), event))
 }
 
-/// Each of these is a step after which the connection is gone, without a farewell.
+/// After each of these steps the connection is gone, without a close.
 #[tokio::test]
 async fn whoever_comes_back_after_any_frame_misses_nothing_and_repeats_nothing() {
     let chat = Chat::start().await;
@@ -26,14 +26,14 @@ async fn whoever_comes_back_after_any_frame_misses_nothing_and_repeats_nothing()
         holder.ok(chat.answer(&format!("answer {round}"), epoch)).await;
         let route = json!({ "goto": next, "epoch": epoch });
         holder.ok(chat.command("route_conversation", route)).await;
-        // What others do moves the ledger on, and is no business of this conversation.
+        // Others' actions move the ledger on, and do not belong to this conversation.
         let other = json!({ "kind": "worker" });
         ok(&chat.operator, Call::put(format!("/v1/agents/other-{round}"), other)).await;
     }
     let root = chat.server.token("root", &["--kind", "operator"]);
     let filter = format!("&stream=conversation/{}", chat.id);
     let ledger = whole_ledger(&chat.operator, &filter).await;
-    // What is announced besides has no place of its own.
+    // Announcements have no cursor of their own.
     let expected: Vec<_> = ledger.iter().filter(|event| event.id.is_some()).collect();
     assert_eq!(ledger.len() - expected.len(), 8, "two announcements of each change of hands");
     let n_entries = expected.len();
@@ -44,7 +44,7 @@ async fn whoever_comes_back_after_any_frame_misses_nothing_and_repeats_nothing()
             if !is_customer && frame.get("conversation").is_none() {
                 continue;
             }
-            // Frames that are read before the connection breaks off.
+            // How many frames are read before the connection breaks off.
             for n_read in 1..=6 {
                 let (mut place, mut read, mut announced) = (json!(0), Vec::new(), Vec::new());
                 while read.len() < n_entries {
@@ -52,7 +52,8 @@ async fn whoever_comes_back_after_any_frame_misses_nothing_and_repeats_nothing()
                     let mut frame = frame.clone();
                     frame["after"] = place.clone();
                     socket.ok(frame).await;
-                    // A change of hands takes three frames; with fewer nobody would get past it.
+                    // A change of hands takes three frames; a reader of fewer would never get past
+                    // it.
                     let mut n_frames = 0;
                     while n_frames < n_read.max(3) && read.len() < n_entries {
                         let told = socket.told().await;

@@ -12,7 +12,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 use crate::server::Server;
 
-/// Whatever is waited for is there sooner, even on a busy machine.
+/// Everything arrives sooner, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl Socket {
         id
     }
 
-    /// Asks, and returns the answer. What is told meanwhile is kept.
+    /// Sends a request, and returns the answer. Events that come meanwhile are kept.
     pub async fn ask(&mut self, frame: Value) -> Value {
         let id = self.begin(frame).await;
         self.answer_to(&json!(id)).await
@@ -91,7 +91,7 @@ impl Socket {
         }
     }
 
-    /// Asks for what must succeed, and returns the body of the answer.
+    /// Sends a request that must succeed, and returns the body of the answer.
     pub async fn ok(&mut self, frame: Value) -> Value {
         let asked = frame.to_string();
         let answer = self.ask(frame).await;
@@ -100,14 +100,14 @@ impl Socket {
         answer["body"].clone()
     }
 
-    /// Asks for what must be refused, and returns the status with the code.
+    /// Sends a request that must be refused, and returns the status with the code.
     pub async fn refused(&mut self, frame: Value) -> (u64, String) {
         let answer = self.ask(frame).await;
         let code = answer["body"]["code"].as_str().unwrap_or_default().to_owned();
         (answer["status"].as_u64().unwrap_or_default(), code)
     }
 
-    /// The next frame that is no answer.
+    /// The next frame that is not an answer.
     pub async fn told(&mut self) -> Value {
         match self.told.pop_front() {
             Some(frame) => frame,
@@ -131,7 +131,7 @@ impl Socket {
         self.told.drain(..).collect()
     }
 
-    /// The code with which the other side closes; `None` if it breaks off.
+    /// The close code of the other side; `None` if it breaks off.
     pub async fn closed(&mut self) -> Option<u16> {
         loop {
             match self.next().await {

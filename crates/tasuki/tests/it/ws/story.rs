@@ -7,7 +7,7 @@ use super::{Chat, Socket};
 use crate::hidden_places::newest;
 use crate::server::ok;
 
-/// What a frame is about, in a word.
+/// The subject of a frame, in a word.
 fn name(frame: &Value) -> String {
     let event = frame["event"]["event"].as_str().or(frame["type"].as_str());
     let text = frame["event"]["data"]["parts"][0]["text"].as_str().unwrap_or_default();
@@ -48,7 +48,7 @@ async fn a_customer_talks_with_one_bot_and_then_with_another() {
     let answered = "conversation.said let me see";
     let all = [&says[..], &moved, &[answered]].concat();
     assert_eq!(told(&mut ana, 6).await, all);
-    // Bob hears of what came while the conversation was his, and that he came too late.
+    // Bob hears what came while the conversation was his, and that he came too late.
     let heard = [&says[1..], &moved, &["conversation.not_heard wait"]].concat();
     assert_eq!(told(&mut bob, 5).await, heard);
     assert_eq!(told(&mut carol, 1).await, [answered]);
@@ -84,7 +84,7 @@ async fn what_a_customer_is_told_is_what_it_may_read() {
     let read = ok(&chat.server.with_token(&chat.customer), Call::get(transcript)).await;
     let is_line = |frame: &&Value| frame["event"]["data"]["number"].is_u64();
     let lines: Vec<_> = told.iter().filter(is_line).map(|it| it["event"]["data"].clone()).collect();
-    // What was erased since was told before.
+    // The erased message had been told before.
     assert_eq!(lines[1..], read["items"].as_array().expect("a page")[1..]);
     let changed = told.iter().find(|frame| frame["type"] == "agent_handoff").expect("told");
     assert_eq!(changed["sessionId"], json!(chat.id));
@@ -132,7 +132,7 @@ async fn a_customer_chooses_in_the_words_of_chat_clients() {
     let mut bob = chat.socket(&chat.bob).await;
     let not_his = bob.ask(choose("select_agent", "carol")).await;
     assert_eq!((&not_his["type"], &not_his["code"]), (&json!("error"), &json!("not_allowed")));
-    // Without an id there is nothing to answer to, and the answer is the same.
+    // Without an id there is nothing to refer to, and the answer is the same.
     let frame = choose("select_agent", "carol").to_string();
     ana.send(tokio_tungstenite::tungstenite::Message::text(frame)).await;
     while name(&ana.told().await) != "conversation.routed" {}
@@ -173,7 +173,7 @@ async fn typing_is_seen_by_the_other_side_and_by_nobody_else() {
     let mut carol = chat.socket(&chat.carol).await;
     assert_eq!(carol.refused(typing(true)).await.0, 404);
 
-    // Whoever held it before is not told any more, nor heard.
+    // The former holder is no longer told, nor heard.
     bob.ok(chat.command("route_conversation", json!({ "goto": "carol", "epoch": 1 }))).await;
     carol.ok(chat.follow(None)).await;
     assert_eq!(bob.refused(typing(true)).await.0, 403);

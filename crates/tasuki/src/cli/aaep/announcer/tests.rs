@@ -1,5 +1,5 @@
-//! Scenarios as they are read aloud, word by word. Whoever changes one of these texts has changed
-//! what people hear.
+//! Scenarios as they are read aloud, word by word. A change to one of these texts changes what
+//! people hear.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ impl Listener {
         Self::on_terms(language, &asked, verbosity)
     }
 
-    /// Hears an answer when it is complete.
+    /// A listener that hears an answer only when it is complete.
     fn whole(language: &str) -> Self {
         let asked = Capabilities {
             languages: Some(vec![language.to_owned()]),
@@ -61,7 +61,7 @@ impl Listener {
         self.tell(&lines);
     }
 
-    /// An event comes from a server, shaped as this listener wants it.
+    /// Receives an event from a server, shaped for this listener.
     fn hear(&mut self, event: &Value) {
         let text = event.to_string();
         let read = read(&text).unwrap_or_else(|flaws| panic!("{event}: {flaws:?}"));
@@ -87,7 +87,7 @@ impl Listener {
         lines.iter().for_each(|line| writeln!(self.told, "{line}").unwrap());
     }
 
-    /// The scripted agent answers a user; what it asks is answered.
+    /// The scripted agent answers a user; the replies answer its questions.
     fn follow(mut self, words: &str, replies: &[Reply<'_>]) -> String {
         let ids = SeededIds::new(7);
         let mut play = Play::new(words, Stage::default(), &ids);
@@ -119,8 +119,8 @@ fn event(session: &str, agent: &str, kind: &str, more: Value) -> Value {
     event
 }
 
-/// Somebody joins while five sessions are under way; then two agents speak in turn, and a question
-/// is settled by somebody else.
+/// A listener joins while five sessions are under way. Then two agents speak in turn, and another
+/// listener settles a question.
 fn joining(language: &str) -> String {
     let mut listener = Listener::new(language, Verbosity::Normal);
     let stands = json!({ "from_state": "idle", "to_state": "thinking",

@@ -1,5 +1,5 @@
-//! Which question is answered: by a table, and by random interleavings of typing, questions,
-//! time-outs and Enter against a model that only looks at what happened, from the beginning.
+//! Which question is answered. Tested by a table, and by random interleavings of typing, questions,
+//! timeouts and Enter against a model that recomputes the result from all events.
 
 use aaep::event::Decision;
 use protocol::time::Time;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::cli::typist::keys::{Did, Keys, Source};
 
-/// What is random here runs so often.
+/// How often the random test runs.
 const RUNS: u64 = 1_000;
 const STEPS_PER_RUN: usize = 200;
 
@@ -33,7 +33,8 @@ fn choice(number: usize) -> Question {
     Question::of(&event, number, Time::from_millis(0), Speech::new(None)).expect("it asks")
 }
 
-/// Questions that wait, numbers that were shown when the line was begun, the line, what it does.
+/// The open questions, the numbers that were shown when the line was begun, the line, and the
+/// result.
 type Row<'a> = (&'a [Question], &'a [usize], &'a str, Result<(usize, &'a str), NotAnswered>);
 
 #[test]
@@ -112,7 +113,7 @@ fn whoever_names_no_question_hears_what_waits_and_how_each_is_answered() {
         question 2, Delete all customer records: type accept 2 or reject 2";
     assert_eq!(NotAnswered::Several.said(&asked).join("\n"), english);
     assert_eq!(NotAnswered::NoSuchQuestion.said(&asked), ["no such question waits"]);
-    // Whoever changes the language is asked in it from then on, and may answer in it.
+    // A change of language applies to the questions from then on, and to the answers.
     asked.speak(Speech::new(Some("de")));
     let german = "mehrere Fragen warten: sagen Sie mit der Nummer, welche\n\
         Frage 1, Which colour?: #1 und die Nummer oder den Wert einer Auswahl eintippen\n\
@@ -146,7 +147,7 @@ enum Step {
     Act,
 }
 
-/// From when on a line counts: that is what a faulty machine gets wrong.
+/// When a line is stamped: a faulty machine gets this wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stamped {
     Begun,
@@ -210,7 +211,7 @@ fn run(steps: &[Step], stamped: Stamped) -> Vec<Answered> {
     answered
 }
 
-/// What is wrong with what the machine did, by looking at all that happened.
+/// Checks the machine's answers against everything that happened.
 fn check(steps: &[Step], answered: &[Answered]) -> Result<(), String> {
     let (begun, texts) = lines_of(steps);
     let is_open = |number: usize, before: usize| {
@@ -231,7 +232,7 @@ fn check(steps: &[Step], answered: &[Answered]) -> Result<(), String> {
             return Err(format!("line {line} accepts {number} without its name"));
         }
     }
-    // What names a question that was shown, and still is, counts.
+    // A line that names a question that was shown and is still open counts.
     let mut acted = steps.iter().enumerate().filter(|(_, step)| **step == Step::Act);
     for (line, text) in texts.iter().enumerate() {
         let entered = begun[line];

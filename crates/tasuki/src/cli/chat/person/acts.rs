@@ -27,8 +27,7 @@ What you type is said to the customer; while you advise a colleague, to the coll
   //text                   say something that begins with a slash";
 
 impl Person {
-    /// What was typed for somebody is for nobody else: neither said to, nor done with, whoever came
-    /// while it was typed.
+    /// A line that was typed for one customer has no effect on another who came while it was typed.
     pub(super) async fn typed(&mut self, typed: Option<Typed<'_>>, began: &Facing) -> Result<Then> {
         let is_for_another = began.is_somebody_else_than(&self.facing());
         match typed {
@@ -52,13 +51,13 @@ impl Person {
         let call = Call::get(queue::path_of(&self.queue));
         if let Some(shown) = self.wire.try_to(call).await? {
             let rings = queue::rings(&self.wire.client, &self.queue).await;
-            // What cannot be looked up now is looked up the next time.
+            // A failed lookup is repeated the next time.
             queue::show(&shown, &rings.unwrap_or_default());
         }
         Ok(())
     }
 
-    /// Whoever rings, or whoever was said to be next; else the first of the queue.
+    /// Accepts the ring, or the announced next customer; else the first of the queue.
     async fn accept(&mut self, began: &Facing) -> Result<()> {
         let accepted = match &self.desk {
             Desk::Talking { .. } => {
@@ -103,7 +102,7 @@ impl Person {
         Ok(())
     }
 
-    /// Who waits longest.
+    /// The customer who has waited longest.
     async fn first(&self) -> Result<Option<String>> {
         let queue = self.wire.try_to(Call::get(queue::path_of(&self.queue))).await?;
         let first = |queue: Value| queue["waiting"][0]["transfer_id"].as_str().map(str::to_owned);
@@ -122,7 +121,7 @@ impl Person {
         self.act(&transfer, "whisper", json!({ "text": text })).await.map(|_| ())
     }
 
-    /// What somebody can do who wanted something from a customer, and has none.
+    /// The advice for an action that needs a customer when there is none.
     fn nobody_hears(&self) {
         match &self.desk {
             Desk::Ringing { asked, .. } => output::remark(&asked.not_yet()),
@@ -133,7 +132,7 @@ impl Person {
         }
     }
 
-    /// What is done with the customer who is here. What the transcript tells is not said twice.
+    /// Acts on the current customer. What the transcript shows is not said twice.
     async fn steer(&mut self, verb: &str, rest: &str) -> Result<()> {
         let (to, reason) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
         let to_other = |kind: &str| {
@@ -179,7 +178,7 @@ impl Person {
         Ok(())
     }
 
-    /// Does not ask a colleague in any more.
+    /// Withdraws the invitation of a colleague.
     async fn take_back(&self, transfer: &str, customer: &str) -> Result<()> {
         let shown = self.wire.try_to(Call::get(transfer::path_of(transfer, ""))).await?;
         let Some(shown) = shown else { return Ok(()) };
@@ -197,7 +196,7 @@ impl Person {
         Ok(())
     }
 
-    /// Does something with a transfer in the epoch that was seen last.
+    /// Acts on a transfer in the epoch that was seen last.
     async fn act(&self, transfer: &str, action: &str, mut body: Value) -> Result<Option<Value>> {
         body["epoch"] = match &self.desk {
             Desk::Talking { follow, .. } => follow.seen["epoch"].clone(),

@@ -1,4 +1,4 @@
-//! What a person is asked by a ring: to answer a customer, to take one over from a colleague, or to
+//! What a ring asks of a person: to answer a customer, to take one over from a colleague, or to
 //! advise the colleague.
 
 use protocol::time::Time;
@@ -42,7 +42,7 @@ impl Asked {
         Some(Self { customer: clean(&name_of(transfer)), by })
     }
 
-    /// What is told of it.
+    /// The lines that announce it.
     pub fn lines(&self, transfer: &Value) -> Vec<String> {
         let customer = &self.customer;
         let (first, colleague) = match &self.by {
@@ -88,7 +88,7 @@ impl Asked {
         }
     }
 
-    /// It rings no longer.
+    /// The remark when the ring ends.
     pub fn over(&self) -> String {
         match &self.by {
             By::Customer => format!("{} does not ring any more", self.customer),
@@ -106,7 +106,7 @@ impl Asked {
         }
     }
 
-    /// After something was said that nobody hears yet.
+    /// The remark when the person types before they accepted.
     pub fn not_yet(&self) -> String {
         match &self.by {
             By::Customer => {

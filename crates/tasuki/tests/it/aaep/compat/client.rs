@@ -1,5 +1,5 @@
-//! A client with the manners of other tools. It reads frames by blank lines, knows no names and no
-//! ids, and never comes back.
+//! A client that behaves like other tools. It splits frames at blank lines, ignores names and ids,
+//! and never reconnects.
 
 use std::process::Command;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::server::Server;
 
 pub const AT: &str = "/aaep/compat/scripted";
 
-/// Whatever is waited for is there sooner, even on a busy machine.
+/// Everything arrives sooner, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub enum Way {
     Socket,
 }
 
-/// Somebody who listens, and says something now and then.
+/// A listener that also sends messages.
 pub struct Listener {
     client: Client,
     base: String,
@@ -119,7 +119,7 @@ impl Listener {
         self.next_if_open().await.expect("it is open")
     }
 
-    /// The same; nothing once the server has ended it.
+    /// The same; `None` once the server has closed it.
     pub async fn next_if_open(&mut self) -> Option<Value> {
         let frame = match &mut self.carrier {
             Carrier::Stream { body, waiting } => next_block(body, waiting).await?,
@@ -138,7 +138,7 @@ impl Listener {
     }
 }
 
-/// The data of the next block that is no comment.
+/// The data of the next block that is not a comment.
 async fn next_block(body: &mut Body, waiting: &mut Vec<u8>) -> Option<String> {
     loop {
         if let Some(end) = waiting.windows(2).position(|pair| pair == b"\n\n") {

@@ -1,4 +1,4 @@
-//! A bank with a server that has all its sockets, an agent who works there, and people who listen.
+//! A bank with a server that has all its sockets, an agent that works there, and people who listen.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ pub struct Branch {
     folder: TempDir,
 }
 
-/// Somebody, by a token where one is needed, or by name for whoever owns the server.
+/// A caller, by a token where one is needed, or by name for the owner of the server.
 #[derive(Debug, Clone)]
 pub struct Who {
     pub name: &'static str,
@@ -59,7 +59,7 @@ impl Branch {
         self.server.with_token(&self.operator)
     }
 
-    /// The server again, on the same folder.
+    /// Restarts the server on the same folder.
     pub fn start_again(&mut self) {
         self.server = start(&self.folder, &self.socket);
     }
@@ -68,7 +68,7 @@ impl Branch {
         Peer::open(self, road, &self.teller).await
     }
 
-    /// Somebody who may answer, with a subscription.
+    /// A listener that may answer, with a subscription.
     pub async fn listener(&self, road: Road) -> (Peer, String) {
         let mut dana = Peer::open(self, road, &self.dana).await;
         dana.send(request(&terms(json!({})))).await;

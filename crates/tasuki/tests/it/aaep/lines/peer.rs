@@ -1,4 +1,4 @@
-//! The other end of a connection, over each road: messages go in, and messages come out.
+//! The other end of a connection, over each transport: messages go in, and messages come out.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -15,10 +15,10 @@ use tokio_tungstenite::tungstenite::Message;
 use super::branch::{Branch, Who};
 use crate::ws::socket::Socket;
 
-/// Whatever is waited for is there sooner, even on a busy machine.
+/// Everything arrives sooner, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Lines of a process that were not looked at yet.
+/// Lines of a process that were not read yet.
 const LINES_MAX: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub enum Peer {
     Stdio(Process),
 }
 
-/// A process that speaks for us; it ends with us.
+/// A process that speaks for the test; it ends with the test.
 #[derive(Debug)]
 pub struct Process {
     pub child: Child,
@@ -46,7 +46,7 @@ pub struct Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended already, which is what was asked for.
+        // It may have ended already, which is fine.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -84,14 +84,14 @@ impl Process {
     }
 }
 
-/// What came last, where a road tells it apart from messages.
+/// The last thing received, where a transport tells it apart from messages.
 enum Came {
     Message(Value),
     Closed(Option<u16>),
 }
 
 impl Peer {
-    /// By a token on the network, as the owner of the server elsewhere.
+    /// With a token on the network; as the owner of the server elsewhere.
     pub async fn open(branch: &Branch, road: Road, who: &Who) -> Self {
         let token = &who.token;
         match road {
@@ -145,7 +145,7 @@ impl Peer {
         }
     }
 
-    /// The next message, freed of what the road puts around it.
+    /// The next message, without the transport's envelope.
     pub async fn next(&mut self) -> Value {
         match self.came().await {
             Came::Message(message) => message,
@@ -153,8 +153,8 @@ impl Peer {
         }
     }
 
-    /// Everything that came until what was sent is dealt with: messages are taken one after the
-    /// other, and one that makes no sense is answered.
+    /// Everything that arrived until the sent messages are handled: messages are handled in order,
+    /// and an invalid one is always answered.
     pub async fn received(&mut self) -> Vec<Value> {
         let nonsense = json!({ "type": "subscription.close", "subscription_id": "sub_none" });
         self.send(nonsense).await;
@@ -177,7 +177,7 @@ impl Peer {
         }
     }
 
-    /// The code with which the other side closes, whatever it says before; `None` if it breaks off.
+    /// The close code of the other side, after any messages; `None` if it breaks off.
     pub async fn closed(&mut self) -> Option<u16> {
         loop {
             match self.came().await {

@@ -1,4 +1,4 @@
-//! The listener's end of a line: it hears one session, and answers what it is asked.
+//! The listener's end of a line: it hears one session, and answers its questions.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -12,14 +12,14 @@ use crate::aaep::compat::client::{self, Way};
 use crate::aaep::listener::{Listener, request, terms};
 use crate::aaep::story::TOKEN;
 
-/// What tools put where they know no subscription.
+/// What tools send where they know no subscription.
 const MADE_UP: &str = "sub_0123456789abcdef";
 
 pub struct Person {
     pub who: Who,
     stage: Stage,
     end: End,
-    /// What came while something else was waited for.
+    /// Messages that arrived while another was awaited.
     waiting: VecDeque<Value>,
     /// The events that were heard, by their ids.
     heard: HashSet<String>,
@@ -36,7 +36,7 @@ impl Person {
         Self::open_on(branch, stage, who, json!({})).await
     }
 
-    /// Somebody who hears everything and said not to answer.
+    /// A listener that hears everything and said that it does not answer.
     pub async fn open_mute(branch: &Branch, stage: &Stage, who: &Who) -> Self {
         let mute = json!({ "supports_confirmation_reply": false });
         let mut person = Self::open_on(branch, stage, who, mute.clone()).await;
@@ -47,7 +47,7 @@ impl Person {
         person
     }
 
-    /// Somebody who hears all of the session, whatever was said before they came.
+    /// A listener that hears all of the session, also what came before it subscribed.
     pub async fn open_late(branch: &Branch, stage: &Stage, who: &Who) -> Self {
         let ours = json!({ "session_id": stage.story.session, "from": "beginning" });
         Self::open_on(branch, stage, who, json!({ "tasuki": ours })).await
@@ -76,7 +76,7 @@ impl Person {
         Self { who: who.clone(), stage: stage.clone(), end, waiting, heard }
     }
 
-    /// Comes back after the server was gone, to where it was. Other tools begin anew.
+    /// Reconnects after a restart of the server, at its cursor. Other tools begin anew.
     pub async fn comes_back(self, branch: &Branch) -> Self {
         let Self { who, stage, end, heard, .. } = self;
         let end = match (end, stage.line) {
@@ -98,7 +98,7 @@ impl Person {
         Self { who, stage, end, waiting: VecDeque::new(), heard }
     }
 
-    /// An event that it knows.
+    /// An event that it already heard.
     pub async fn hears_again(&mut self, event_id: &Value) -> Value {
         loop {
             let event = self.receive().await;
@@ -108,8 +108,8 @@ impl Person {
         }
     }
 
-    /// The next event of the session. A connection may be told again what it was told; that is
-    /// known by its id.
+    /// The next event of the session. A connection may repeat an event, which is recognised by its
+    /// id.
     pub async fn next(&mut self) -> Value {
         loop {
             let event = self.receive().await;
@@ -143,8 +143,8 @@ impl Person {
         }
     }
 
-    /// Hears the events of an opening, as they were sent but for the token of the question, which
-    /// may overtake the others. Returns the question.
+    /// Hears the events of an opening as they were sent, except for the token of the question,
+    /// which may overtake the others. Returns the question.
     pub async fn is_asked(&mut self, opening: &[Value]) -> Value {
         let mut heard = Vec::new();
         while heard.len() < opening.len() {
@@ -152,7 +152,7 @@ impl Person {
         }
         let at = heard.iter().position(|event| event["urgency"] == "critical");
         let question = heard.remove(at.expect("a question"));
-        assert_ne!(question["reply_token"], TOKEN, "the agent's own token is nobody else's");
+        assert_ne!(question["reply_token"], TOKEN, "listeners never get the agent's own token");
         heard.push(as_sent(question.clone()));
         assert_eq!(heard, opening, "{:?}", self.stage.line);
         self.knows_its_place().await;
@@ -166,7 +166,7 @@ impl Person {
         }
     }
 
-    /// Where to go on after a break, once it was told everything so far.
+    /// Its cursor to resume at, once it was told everything so far.
     async fn knows_its_place(&mut self) {
         let End::Connection { peer, place, .. } = &mut self.end else { return };
         while place.is_none() {
@@ -201,7 +201,7 @@ impl Person {
         })
     }
 
-    /// Sends a reply, and knows that the server has dealt with it. Whether it counted is not said.
+    /// Sends a reply, and waits until the server has handled it. Whether it counted is not said.
     pub async fn says(&mut self, reply: &Value) {
         match &mut self.end {
             End::Http(listener) => {
@@ -215,7 +215,7 @@ impl Person {
             End::Compat { listener, way } => {
                 listener.send(reply).await;
                 if let Way::Socket = way {
-                    // What came before is dealt with before this is refused.
+                    // Earlier messages are handled before this one is refused.
                     listener.send(&json!({ "kind": "user_input" })).await;
                     loop {
                         let frame = listener.next().await;
@@ -237,7 +237,7 @@ async fn subscribe(peer: &mut Peer, terms: &Value) -> String {
     accepted["subscription_id"].as_str().expect("an id").to_owned()
 }
 
-/// The question as the agent asked it: what the server says of it is only in the copies.
+/// The question as the agent asked it: only the copies have what the server adds.
 fn as_sent(mut question: Value) -> Value {
     question["reply_token"] = TOKEN.into();
     let document = question.as_object_mut().expect("an object");

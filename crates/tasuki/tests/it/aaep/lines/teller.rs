@@ -1,4 +1,4 @@
-//! The producer's end of a line: it announces, asks, and learns what became of its question.
+//! The producer's end of a line: it announces, asks, and learns the result of its question.
 
 use std::collections::VecDeque;
 
@@ -15,19 +15,19 @@ pub enum Teller {
     Http(Client),
     Connection {
         peer: Box<Peer>,
-        /// What it was told of its questions.
+        /// The results of its questions that it received.
         told: VecDeque<Value>,
-        /// Questions of which it will be told.
+        /// Questions whose results it will receive.
         n_asked: usize,
     },
 }
 
-/// What became of a question, as its producer learns it.
+/// The result of a question, as its producer learns it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decided {
     pub status: String,
     pub decision: String,
-    /// The name of who answered.
+    /// The name of the listener that answered.
     pub by: Option<String>,
 }
 
@@ -37,7 +37,7 @@ impl Decided {
         Self { status, decision, by: Some(name.to_owned()) }
     }
 
-    /// Nobody answered, so that it is a no.
+    /// A timeout, which counts as a no.
     pub fn by_nobody() -> Self {
         let [status, decision] = ["timed_out", "reject"].map(str::to_owned);
         Self { status, decision, by: None }
@@ -58,7 +58,7 @@ impl Teller {
         }
     }
 
-    /// Announces what must be recorded: two events together, the others alone.
+    /// Announces events that must be recorded: two together, the others alone.
     pub async fn announce(&mut self, events: &[Value]) {
         let (together, alone) = events.split_at(events.len().min(2));
         for message in std::iter::once(json!(together)).chain(alone.iter().cloned()) {
@@ -91,10 +91,10 @@ impl Teller {
         }
     }
 
-    /// What became of a question. Who was told already asks it again, with the same bytes.
+    /// The result of a question. A producer that was told already asks again, with the same bytes.
     pub async fn decision(&mut self, question: &Value) -> Decided {
         let text = |value: &Value| value.as_str().map(str::to_owned);
-        // As whom the server knows them, not what they say of themselves.
+        // The name that the server knows, not the one that the listener claims.
         let name = |value: &Value| {
             value.as_str().map(|by| by.strip_prefix("agent:").expect("its kind").to_owned())
         };

@@ -1,4 +1,4 @@
-//! What a connection may cost, what it must not do, and when it must end.
+//! The limits of a connection, what it must not do, and when it must end.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -75,7 +75,7 @@ async fn what_makes_no_sense_is_refused_and_the_connection_goes_on() {
             );
             assert_eq!(refused["message"], json!(number), "{refused}");
         }
-        // Whoever asks for terms is answered as the protocol wants it.
+        // A request for terms is answered in the protocol's own form.
         teller.send(json!({ "type": "subscription.request", "aaep_version": 7 })).await;
         let rejected = teller.next().await;
         assert_eq!(
@@ -142,7 +142,7 @@ async fn a_connection_has_one_subscription() {
     }
 }
 
-/// Whoever does not read costs nobody else anything, and misses nothing once it reads.
+/// A listener that does not read delays no other listener, and misses nothing once it reads.
 #[tokio::test]
 async fn a_slow_reader_holds_up_only_itself() {
     const N_BATCHES: u32 = 40;
@@ -207,7 +207,7 @@ async fn a_connection_ends_with_its_token_and_with_the_server() {
     assert_eq!(code, Some(4));
 }
 
-/// Whatever is left over from a crash is replaced; what is no socket is not.
+/// A socket left over from a crash is replaced; another file is not.
 #[tokio::test]
 async fn a_socket_without_a_server_is_replaced() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -276,7 +276,7 @@ async fn standard_input_and_output_speak_json_rpc() {
         "{refused}"
     );
     assert!(refused["error"]["data"]["rule"].is_string(), "{refused}");
-    // What was said before the input ends is done and answered.
+    // Messages before the end of the input are handled and answered.
     stdio.write(&call("aaep.event", None, &started));
     stdio.write(&call("aaep.announce", Some(6), &progress(2)));
     stdio.input = None;

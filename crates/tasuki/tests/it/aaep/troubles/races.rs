@@ -1,5 +1,5 @@
-//! Several people answer at once. One of them decides; the others are not told so, and hear how the
-//! session goes on.
+//! Several people answer at once. One of them decides; the others are not told that they lost, and
+//! hear how the session goes on.
 
 use futures_util::future::join_all;
 

@@ -1,5 +1,5 @@
-//! The line or the server goes away while a question waits. Both sides come back over the same line
-//! and go on where they were: the answer counts, or the time has run out meanwhile.
+//! The line or the server goes away while a question is open. Both sides reconnect over the same
+//! line and resume: the answer counts, or the time has run out meanwhile.
 
 use engine::clock::{Clock, SystemClock};
 use futures_util::future::join_all;
@@ -22,8 +22,8 @@ impl Asked {
         self
     }
 
-    /// A connection has another subscription now, and is asked on that. Elsewhere the token that
-    /// dana has is good.
+    /// A connection has a new subscription now, and is asked on that. On other lines dana's token
+    /// stays valid.
     async fn is_asked_again(&mut self) {
         if let Line::Connection(_) = self.stage.line {
             let was = self.question["reply_token"].clone();

@@ -1,4 +1,4 @@
-//! What the ledger says about who had whom, entry by entry.
+//! The assignments of people to customers, from the ledger, entry by entry.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,7 +15,7 @@ pub struct Watch {
     pub most_at_once: usize,
 }
 
-/// Who has a part in a transfer: the one of leg 0, and the one who is asked in.
+/// The people in a transfer: the one of leg 0, and the one who is asked in.
 #[derive(Debug, Default)]
 struct Seats {
     first: Option<String>,
@@ -50,13 +50,13 @@ impl Watch {
             }
             "transfer.connected" if leg == 0 => {
                 assert!(!seats.is_answered, "two answer one customer: {body}");
-                assert_eq!(seats.first, Some(agent), "somebody else answers: {body}");
+                assert_eq!(seats.first, Some(agent), "another person answers: {body}");
                 seats.is_answered = true;
             }
             "transfer.connected" => {
-                assert!(seats.is_answered, "nobody asked: {body}");
-                assert_eq!(seats.asked_in, Some(agent), "somebody else answers: {body}");
-                // The second has it, and the first is out.
+                assert!(seats.is_answered, "no person asked: {body}");
+                assert_eq!(seats.asked_in, Some(agent), "another person answers: {body}");
+                // The second person has it, and the first is out.
                 if text("kind") != "supervisor_consult" {
                     seats.first = seats.asked_in.take();
                 }
@@ -72,7 +72,7 @@ impl Watch {
 
     fn leave(&mut self, seats: &Seats) {
         for agent in seats.people() {
-            *self.loads.get_mut(agent).expect("whoever leaves was there") -= 1;
+            *self.loads.get_mut(agent).expect("a person who leaves was there") -= 1;
         }
     }
 
@@ -86,7 +86,7 @@ impl Watch {
         }
     }
 
-    /// Transfers that were asked for and are over. None may be open.
+    /// Requested transfers that are over. None may be open.
     pub fn n_over(&self) -> usize {
         let open: Vec<_> = self.transfers.iter().filter(|(_, it)| !it.is_over).collect();
         assert!(open.is_empty(), "lost: {open:?}");

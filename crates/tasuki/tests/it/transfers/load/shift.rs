@@ -1,4 +1,4 @@
-//! People, customers, and what they do at random.
+//! People, customers, and their random actions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,10 +28,10 @@ use crate::support::{self, Random, agent, agent_stream, default_teamspace, id, o
 pub const CAPACITY: u16 = 3;
 const QUEUE: &str = "default";
 
-/// Things that happen at the same moment.
+/// Actions at the same moment.
 const AT_ONCE: usize = 6;
 
-/// Rounds in which whoever is left is served.
+/// Rounds in which the remaining customers are served.
 const SETTLING_MAX: usize = 500;
 
 #[derive(Debug, Clone, Copy)]
@@ -78,7 +78,8 @@ impl Shift {
         Self { engine, clock, random, people, chats, connections, _folder: folder }
     }
 
-    /// Some things at once, while the server looks for people and what is due; then time passes.
+    /// Several actions at once, while the server looks for people and due deadlines; then time
+    /// passes.
     pub async fn step(&mut self) {
         let mut acts = Vec::new();
         for _ in 0..AT_ONCE {
@@ -95,7 +96,7 @@ impl Shift {
         self.clock.advance(Span::from_millis(seconds * 1_000));
     }
 
-    /// Everybody is back, answers, and finishes, until nobody is left.
+    /// All people are back, answer, and finish, until no customer is left.
     pub async fn settle(&mut self) {
         for name in self.people.clone() {
             self.say(&name, Presence::Available).await;
@@ -115,10 +116,10 @@ impl Shift {
             self.at_once(acts).await;
             self.clock.advance(Span::from_millis(5_000));
         }
-        panic!("somebody is left after {SETTLING_MAX} rounds");
+        panic!("a customer is left after {SETTLING_MAX} rounds");
     }
 
-    /// What is held is what the conversations say, and nobody has more than they take.
+    /// The held slots match the conversations, and no person exceeds their capacity.
     pub async fn check_slots(&self) {
         let held = self.engine.store().held(&default_teamspace(), "slot/", usize::MAX).await;
         let mut claims = Vec::new();
@@ -148,7 +149,7 @@ impl Shift {
             all.spawn(async move {
                 let command = Command::Conversation(conversation::Command::Transfer(command));
                 let done = engine.submit(&caller, stream(chat), command, None).await;
-                // Others were quicker, or somebody is at capacity.
+                // Others were quicker, or a person is at capacity.
                 let is_answered = matches!(done, Ok(_) | Err(SubmitError::Rejected(_)));
                 assert!(is_answered, "{done:?}");
             });
@@ -164,7 +165,7 @@ impl Shift {
         all.join_all().await;
     }
 
-    /// What somebody might do now.
+    /// A random possible action.
     fn anything(&mut self, conversation: &Conversation) -> Option<(Caller, transfer::Command)> {
         let Some(transfer) = &conversation.transfer else { return self.next(conversation) };
         let customer = customer(conversation);
@@ -175,7 +176,7 @@ impl Shift {
             let person = agent(leg.agent.as_str());
             let act = match self.random.below(4) {
                 0 => Act::Decline { reason: None },
-                // Whoever advises only leaves.
+                // An adviser only leaves.
                 1 => Act::Complete { summary: None },
                 _ => Act::Accept,
             };
@@ -216,7 +217,7 @@ impl Shift {
         }
     }
 
-    /// To somebody by name, to somebody of the queue, to listen, or unseen.
+    /// To a person by name, to a person of the queue, for advice, or blind.
     fn passes_on(&mut self, dice: usize) -> Act {
         let person = self.random.pick(&self.people).clone();
         let (kind, to) = match dice % 4 {
@@ -236,7 +237,7 @@ impl Shift {
         }))
     }
 
-    /// What brings it nearer to its end.
+    /// An action that brings it nearer to its end.
     fn next(&mut self, conversation: &Conversation) -> Option<(Caller, transfer::Command)> {
         let Some(transfer) = &conversation.transfer else {
             let (transfer, request) = (self.engine.new_transfer_id(), Box::<Request>::default());
@@ -245,7 +246,7 @@ impl Shift {
         };
         let (person, act) = match (transfer.claim(), transfer.answering()) {
             (None, _) => {
-                // Everybody may have declined it, so that it is offered to nobody.
+                // All people may have declined it, so that it is offered to none.
                 let person = self.random.pick(&self.people).parse().expect("an id");
                 (person, Act::Pickup { accept: true })
             }
@@ -255,7 +256,7 @@ impl Shift {
         Some((agent(person.as_str()), does(transfer, Some(conversation.epoch), act)))
     }
 
-    /// Somebody comes, says goodbye, or loses the connection without a word.
+    /// A person comes, leaves, or loses the connection.
     async fn come_or_go(&mut self) {
         let person = self.random.pick(&self.people).clone();
         match self.random.below(5) {
