@@ -80,7 +80,9 @@ impl KeyKeeper for KeyFile {
 #[cfg(test)]
 mod tests {
     use aaep::jws::Jwks;
-    use aaep::manifest::{AGENT_ID, Manifest, verify};
+    use aaep::AGENT_ID;
+    use aaep::manifest::verify;
+    use protocol::narrator::manifest::of_server;
     use engine::vouching::{Ending, Vouching};
     use protocol::time::Time;
 

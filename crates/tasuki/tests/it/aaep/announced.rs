@@ -186,7 +186,7 @@ impl Kept {
         let Some(State::Conversation(conversation)) = state.as_deref() else {
             panic!("it is open")
         };
-        voice::transfer_session(conversation.transfer.as_ref().expect("a transfer").id)
+        narrator::transfer_session(conversation.transfer.as_ref().expect("a transfer").id)
     }
 }
 
