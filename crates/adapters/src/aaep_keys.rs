@@ -79,11 +79,11 @@ impl KeyKeeper for KeyFile {
 
 #[cfg(test)]
 mod tests {
-    use aaep::jws::Jwks;
     use aaep::AGENT_ID;
+    use aaep::jws::Jwks;
     use aaep::manifest::verify;
-    use protocol::narrator::manifest::of_server;
     use engine::vouching::{Ending, Vouching};
+    use protocol::narrator::manifest::of_server;
     use protocol::time::Time;
 
     use super::*;

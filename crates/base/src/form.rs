@@ -95,7 +95,7 @@ pub fn scalar(max: usize) -> impl FnMut(&mut Schema) {
 /// Text that is not blank, of at most `max` bytes.
 pub fn text(max: usize) -> impl FnMut(&mut Schema) {
     move |schema| {
-        limit(schema, max, &format!("1 to {max} bytes of text"));
+        limit(schema, max, &format!("text that is not blank, of at most {max} bytes"));
         schema.insert("pattern".to_owned(), NOT_BLANK.into());
     }
 }

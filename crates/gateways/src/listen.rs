@@ -9,6 +9,7 @@ mod connection;
 mod head_timer;
 mod spare_sleep;
 mod stream;
+mod unread_body;
 
 use std::io;
 use std::net::IpAddr;

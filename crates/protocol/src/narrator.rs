@@ -92,6 +92,11 @@ pub fn is_ours(session: &SessionId) -> bool {
     session.as_str().starts_with(SESSION_PREFIX)
 }
 
+/// The same, as a person reads it.
+pub fn reads_as_ours(session: &SessionId) -> bool {
+    session.as_str().to_lowercase().starts_with(SESSION_PREFIX)
+}
+
 pub fn transfer_session(id: TransferId) -> SessionId {
     session(&plain(&id.to_string()))
 }

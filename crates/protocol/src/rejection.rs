@@ -98,7 +98,7 @@ pub enum Rejection {
     #[error("{}", describe_leg(*.leg, .to, .agent.as_ref()))]
     LegOpen { leg: u16, to: AgentId, agent: Option<AgentId> },
 
-    #[error("`{agent}` cannot take another conversation now")]
+    #[error("`{agent}` is not available, or has as many conversations as it can take")]
     NoCapacity { agent: AgentId },
 
     #[error("at most {n_max} subscriptions of one bearer are open at once; close one first")]

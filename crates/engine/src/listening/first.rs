@@ -57,7 +57,8 @@ impl Listening {
         // Sessions with open questions come first.
         under_way.sort_by_key(|(_, session)| session.questions.is_empty());
         for (n_told, (stream, session)) in under_way.into_iter().enumerate() {
-            if n_told < UNDER_WAY_MAX {
+            // A question tells by itself that its session waits.
+            if n_told < UNDER_WAY_MAX && session.questions.is_empty() {
                 self.tell_how_it_stands(honored, &session);
             }
             self.put_questions(&stream, &session, start);
@@ -194,7 +195,11 @@ fn stands(session: &Session, language: &str, now: Time) -> String {
     });
     // Agents may use the same names for states as the server.
     let ours = narrator::is_ours(&session.id).then(|| narrator::stands(state)).flatten();
-    let known = ours.or_else(|| Message::of_state(state, session.producer.as_str()));
+    let name = session.agent_name.as_deref().unwrap_or(session.producer.as_str());
+    if session.agent_name.is_some() {
+        event["producer"]["agent_name"] = name.into();
+    }
+    let known = ours.or_else(|| Message::of_state(state, name));
     if let (Some(message), Some(fields)) = (known, event.as_object_mut()) {
         let spoken = message.in_language(language);
         fields.insert("summary_normal".to_owned(), spoken.normal.into());

@@ -299,7 +299,7 @@ fn problem_schema() -> Value {
 
 /// The facts of problems for programs, with their types; `docs/errors.md` says which code has
 /// which.
-const FACTS: [(&str, &str); 20] = [
+const FACTS: [(&str, &str); 22] = [
     ("active_handoff_id", "string"),
     ("agent", "string"),
     ("bearer", "string"),
@@ -314,8 +314,10 @@ const FACTS: [(&str, &str); 20] = [
     ("index", "integer"),
     ("opens_at", "string"),
     ("problems", "array"),
+    ("revision", "integer"),
     ("rule", "string"),
     ("task_id", "string"),
+    ("tier", "string"),
     ("to", "string"),
     ("transfer_id", "string"),
     ("transfer_status", "string"),

@@ -30,6 +30,7 @@ use super::admission::Admission;
 use super::head_timer::{Activity, HeadTimer};
 use super::spare_sleep::{LentSleep, SpareSleep};
 use super::stream::PatientStream;
+use super::unread_body::{Unread, WatchedBody};
 use super::{ConnectionCounts, ConnectionLimits, Peer, stopped};
 use crate::http;
 
@@ -169,8 +170,12 @@ async fn answer(
     request.extensions_mut().insert(peer);
     let unanswered = http::unanswered(request.uri().path());
     let request_max = Duration::from_millis(host.limits.request_ms_max);
-    let answering = host.router.clone().call(request);
+    let unread = Unread::of(request.body());
+    let watched = unread.clone();
+    let answering = host.router.clone().call(request.map(|body| WatchedBody { body, watched }));
     match within(&spare, request_max, answering).await {
+        // hyper ends a connection on which a body was not read to its end.
+        Some(answered) if unread.is_left() => answered.map(closing),
         Some(answered) => answered,
         None => {
             host.counts.timed_out();

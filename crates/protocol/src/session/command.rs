@@ -73,7 +73,8 @@ impl Command {
         }
     }
 
-    /// The facts it needs. Events of a known session need only the settings of the teamspace.
+    /// The facts it needs. Events of a known session need the settings of the teamspace, and the
+    /// conversation, in which only its holder is heard.
     pub(crate) fn needs(&self, session: Option<&Session>) -> Needs {
         match (self, session) {
             (Command::Announce { events }, None) => {
@@ -87,7 +88,9 @@ impl Command {
             (Command::Elapse { .. }, Some(session)) => {
                 Needs { directory: told(session), ..Needs::default() }
             }
-            (Command::Announce { .. }, Some(_)) => Needs { settings: true, ..Needs::default() },
+            (Command::Announce { .. }, Some(session)) => {
+                Needs { conversation: session.conversation, settings: true, ..Needs::default() }
+            }
             (Command::Answer(_) | Command::Elapse { .. }, None)
             | (Command::End | Command::HandOver(_) | Command::Deliver { .. }, _) => {
                 Needs::default()

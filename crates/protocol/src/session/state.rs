@@ -30,6 +30,9 @@ pub struct Session {
     pub id: SessionId,
     /// The agent that announces it.
     pub producer: AgentId,
+    /// The name by which it introduced itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_name: Option<String>,
     pub started_at: Time,
     /// The conversation in which it happens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -116,14 +119,16 @@ pub(super) struct Opening {
     pub producer: AgentId,
     pub conversation: Option<ConversationId>,
     pub parent: Option<SessionId>,
+    pub agent_name: Option<String>,
 }
 
 impl Session {
     pub(super) fn new(id: &SessionId, opening: Opening, at: Time) -> Self {
-        let Opening { producer, conversation, parent } = opening;
+        let Opening { producer, conversation, parent, agent_name } = opening;
         Self {
             id: id.clone(),
             producer,
+            agent_name,
             started_at: at,
             conversation,
             parent,
@@ -361,7 +366,8 @@ pub(super) fn opening(event: &Event<'_>, producer: AgentId) -> Result<Opening, F
         field: "extensions.tasuki.parent_session_id".to_owned(),
         expected: "the id of a session".to_owned(),
     })?;
-    Ok(Opening { producer, conversation, parent })
+    let agent_name = event.envelope.agent_name.as_deref().map(str::to_owned);
+    Ok(Opening { producer, conversation, parent, agent_name })
 }
 
 /// The same for a conversation that does not exist and for one of another caller.

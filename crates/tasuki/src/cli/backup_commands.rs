@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use clap::Args;
 use indicatif::HumanBytes;
 
 use super::audit_commands::{progress_bar, show};
+use super::ending::{NoLedger, usage};
 use super::token::now;
 use crate::backup::{self, Made, Old, Restored, SigningKey, Stage};
 use crate::{exit_code, output};
@@ -45,6 +46,9 @@ pub struct RestoreArgs {
 
 pub fn back_up(args: BackupArgs) -> Result<u8> {
     let data = folder(args.data)?;
+    if !data.join(store::sqlite::FILE_NAME).exists() {
+        return Err(NoLedger(data).into());
+    }
     let key = if args.with_key { SigningKey::Along } else { SigningKey::Apart };
     let made = with_bar(|progress| backup::make(&data, &args.to, key, now(), progress))?;
     if args.json {
@@ -62,6 +66,9 @@ pub fn back_up(args: BackupArgs) -> Result<u8> {
 
 pub fn restore(args: RestoreArgs) -> Result<u8> {
     let data = folder(args.data)?;
+    if !args.from.is_file() {
+        return usage(Err(anyhow!("--from: cannot read {}: no such file", args.from.display())));
+    }
     let old = if args.force { Old::MoveAside } else { Old::Refuse };
     let restored = with_bar(|progress| backup::restore(&args.from, &data, old, now(), progress))?;
     if args.json {

@@ -172,13 +172,21 @@ fn code_of(error: &anyhow::Error) -> u8 {
         exit_code::REFUSED
     } else if is_unanswered(error) {
         exit_code::UNREACHABLE
-    } else if error.is::<BadConfig>() || error.is::<BadSetting>() || error.is::<Usage>() {
+    } else if is_usage(error) {
         exit_code::USAGE
     } else if matches!(error.downcast_ref::<OpenError>(), Some(OpenError::InUse(_))) {
         exit_code::IN_USE
     } else {
         exit_code::FAILED
     }
+}
+
+/// What was typed, or a setting, names something that is not there or makes no sense.
+fn is_usage(error: &anyhow::Error) -> bool {
+    error.is::<BadConfig>()
+        || error.is::<BadSetting>()
+        || error.is::<Usage>()
+        || error.is::<NoLedger>()
 }
 
 /// No server is there, or the peer does not answer as a server does.

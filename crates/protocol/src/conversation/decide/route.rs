@@ -182,10 +182,13 @@ impl Conversation {
 
 /// Why a person has it, for that person.
 fn stopped_because(conversation: &Conversation) -> String {
-    let hops_max = conversation.setup.hops_max;
+    let times = match conversation.setup.hops_max {
+        1 => "once".to_owned(),
+        hops_max => format!("{hops_max} times"),
+    };
     format!(
-        "the agents handed the conversation round in a circle, or more than {hops_max} times \
-         since the customer spoke"
+        "the agents handed the conversation round in a circle, or more than {times} since the \
+         customer spoke"
     )
 }
 

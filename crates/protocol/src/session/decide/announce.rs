@@ -105,6 +105,7 @@ impl Batch<'_> {
             let settings = &self.context.facts.settings;
             self.announced.silence_minutes = settings.session_silence_minutes;
         }
+        self.check_speaker(&event).map_err(|flaw| refused(vec![flaw]))?;
         let place = Place { position: self.position, index: self.announced.events.len() };
         let mut uses = Vec::new();
         let (id, known, used) = (self.id, self.known, &self.used);
@@ -197,7 +198,7 @@ impl Batch<'_> {
             None if is_server => {}
             Some(Kind::Human | Kind::Queue) | None => return Err(Closed::NotAllowed),
         }
-        if narrator::is_ours(self.id) != is_server {
+        if narrator::reads_as_ours(self.id) != is_server {
             return Err(Closed::Flawed(Flaw {
                 tier: Tier::Session,
                 rule: "tasuki.session_id",
@@ -218,6 +219,28 @@ impl Batch<'_> {
         Ok(Session { silence_minutes, ..Session::new(self.id, opening, self.context.now) })
     }
 
+    /// In a conversation only its holder is heard. An agent that has lost it may still end what it
+    /// began.
+    fn check_speaker(&self, event: &event::Event<'_>) -> Result<(), Flaw> {
+        let is_server = self.context.caller.principal == Principal::System;
+        let id = self.session.as_ref().and_then(|session| session.conversation);
+        let Some(id) = id.filter(|_| !is_server) else { return Ok(()) };
+        let conversation = self.context.facts.conversation.as_deref().filter(|it| it.id == id);
+        let speaks = conversation
+            .is_some_and(|it| it.closed.is_none() && it.speaker() == Some(self.producer));
+        if speaks || ends(&event.payload) {
+            return Ok(());
+        }
+        Err(Flaw {
+            tier: Tier::Session,
+            rule: "tasuki.holder",
+            field: "type".to_owned(),
+            expected: "an event that ends the session, or a call: another agent answers in its \
+                       conversation, or it is closed"
+                .to_owned(),
+        })
+    }
+
     fn into_decision(self) -> Decision {
         let Self { session, position, mut announced, holds, .. } = self;
         let Some(mut session) = session.filter(|_| !announced.events.is_empty()) else {
@@ -233,6 +256,25 @@ impl Batch<'_> {
 enum Closed {
     Flawed(Flaw),
     NotAllowed,
+}
+
+/// Whether an event only ends something that was begun.
+fn ends(payload: &Payload<'_>) -> bool {
+    match payload {
+        Payload::SessionCompleted
+        | Payload::SessionErrored
+        | Payload::SessionCancelled
+        | Payload::StateChanged { .. }
+        | Payload::ToolCompleted { .. } => true,
+        Payload::SessionStarted { .. }
+        | Payload::ProgressUpdated { .. }
+        | Payload::ToolInvoked { .. }
+        | Payload::OutputStreaming(_)
+        | Payload::AwaitingConfirmation(_)
+        | Payload::AwaitingClarification(_)
+        | Payload::HandoffRequested(_)
+        | Payload::Extension { .. } => false,
+    }
 }
 
 /// The event must name the session and the producer of the request.
@@ -252,17 +294,48 @@ fn check_names(id: &SessionId, producer: &AgentId, event: &event::Event<'_>) -> 
         let expected = format!("a name that all can see, and not `{AGENT_ID}`, which is ours");
         return flaw("tasuki.own_name", "producer.agent_name", expected);
     }
-    if event.payload.name().starts_with(OWN_TYPES) {
-        let expected = format!("a type that does not begin with {OWN_TYPES}: those are ours");
+    let kind = event.payload.name();
+    let namespace = kind.split(':').next().unwrap_or_default();
+    if first_hidden(kind).is_some() || is_ours(namespace) {
+        let expected = format!(
+            "a type that all can see, and that does not begin with {OWN_TYPES}: those are ours"
+        );
         return flaw("tasuki.own_types", "type", expected);
     }
     Ok(())
 }
 
-/// Whether people would take it for the server's own name.
+/// Whether a person would read it as the server's own name.
 fn is_ours(name: &str) -> bool {
-    let letters = name.chars().filter(|it| it.is_alphanumeric());
-    letters.flat_map(char::to_lowercase).eq(AGENT_ID.chars())
+    let letters = name.chars().filter_map(looks_like);
+    letters.eq(AGENT_ID.chars())
+}
+
+/// The letter of the server's name that a character looks like; the character itself if it looks
+/// like none of them, and nothing if it is no letter.
+fn looks_like(character: char) -> Option<char> {
+    const LOOKALIKES: [(char, &str); 6] = [
+        ('t', "tτтţťŧțṫṭ"),
+        ('a', "aàáâãäåāăąǎаαɑạ"),
+        ('s', "sśŝşšșѕṡṣ"),
+        ('u', "uùúûüũūŭůűųǔυսụ"),
+        ('k', "kķǩкκḳ"),
+        ('i', "iìíîïĩīĭįıǐіιịlł1|"),
+    ];
+    let code = u32::from(character);
+    let plain = match code {
+        // Full width.
+        0xFF01..=0xFF5E => char::from_u32(code - 0xFEE0)?,
+        // Mathematical letters: alphabets of 26 capitals and 26 small letters, one after another.
+        0x1D400..=0x1D6A3 => {
+            let at = (code - 0x1D400) % 52 % 26;
+            char::from_u32(u32::from('a') + at)?
+        }
+        _ => character,
+    };
+    let small = plain.to_lowercase().next()?;
+    let known = LOOKALIKES.iter().find(|(_, all)| all.contains(small)).map(|(letter, _)| *letter);
+    known.or_else(|| small.is_alphanumeric().then_some(small))
 }
 
 /// An event must not lie in the future.
