@@ -21,7 +21,7 @@ pub const FILE: &str = "aaep.keys";
 pub enum AaepKeysError {
     #[error(
         "{} can be read by others (mode {mode:03o}); make it yours alone with chmod 600, or \
-         remove it to go on with new keys if somebody may have read it",
+         remove it to go on with new keys if another user may have read it",
         .path.display()
     )]
     Exposed { path: PathBuf, mode: u32 },

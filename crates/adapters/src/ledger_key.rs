@@ -24,7 +24,7 @@ pub const PUBLIC_FILE: &str = "ledger.pub";
 pub enum KeyError {
     #[error(
         "{} can be read by others (mode {mode:03o}); make it yours alone with chmod 600, or \
-         replace it if somebody may have read it",
+         replace it if another user may have read it",
         .path.display()
     )]
     Exposed { path: PathBuf, mode: u32 },

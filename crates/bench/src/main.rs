@@ -58,7 +58,7 @@ enum BenchPart {
     Route(route::RouteArgs),
     /// Measure what a handoff costs in a long conversation
     Conversation(conversation::ConversationArgs),
-    /// Measure what it costs others when somebody hashes a large artifact
+    /// Measure how much hashing a large artifact slows down other callers
     Artifacts(artifacts::ArtifactsArgs),
     /// Measure how many AAEP events are checked, what listeners cost, and what streams cost others
     Aaep(aaep::AaepArgs),

@@ -130,7 +130,7 @@ impl Engine {
         let event = match codec::decode(&entry.name, entry.version, text) {
             Ok(event) => event,
             Err(error) => {
-                tracing::error!(stream = %entry.stream.subject, %error, "nobody is told of it");
+                tracing::error!(stream = %entry.stream.subject, %error, "an entry cannot be decoded; it is not announced");
                 return Ok(None);
             }
         };

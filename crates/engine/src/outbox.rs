@@ -69,7 +69,7 @@ pub trait Adapter: Send + Sync + 'static {
     /// same id.
     fn deliver(&self, delivery: Delivery) -> Told {
         drop(delivery);
-        Box::pin(std::future::ready(Err("nobody tells turns here".to_owned())))
+        Box::pin(std::future::ready(Err("turns cannot be delivered here".to_owned())))
     }
 
     /// Why a URL is never called as this server is set up, as far as the URL alone tells.

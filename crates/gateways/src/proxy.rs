@@ -193,10 +193,10 @@ mod tests {
 
     #[test]
     fn by_default_nobody_is_believed() {
-        let nobody = TrustedProxies::default();
+        let none = TrustedProxies::default();
         let forged = headers(&["198.51.100.1"]);
         let loopback = Some(address("127.0.0.1"));
-        assert_eq!(nobody.client_address(loopback, &forged), loopback);
+        assert_eq!(none.client_address(loopback, &forged), loopback);
     }
 
     #[test]

@@ -91,7 +91,7 @@ pub enum Rejection {
     WrongTransferState { action: &'static str, status: TransferStatus },
 
     /// It waits in a queue of the caller, who must pick it up first.
-    #[error("cannot {action} a transfer that nobody has picked up; `pickup` takes it")]
+    #[error("cannot {action} a transfer that is not picked up yet; `pickup` takes it")]
     NotPickedUp { action: &'static str },
 
     /// Another person is being asked in; only one can be at a time.

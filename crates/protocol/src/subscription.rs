@@ -201,7 +201,7 @@ fn opened(open: &Open, context: Context<'_>) -> Result<Event, Rejection> {
     match context.caller.principal {
         Principal::Agent(_) | Principal::Operator(_) | Principal::Customer(_) => {}
         Principal::System => {
-            let who = "somebody with a token of their own";
+            let who = "a caller with its own token";
             return Err(Rejection::NotAllowed { action: "listen", who });
         }
     }

@@ -133,7 +133,7 @@ async fn look(client: &Client, id: &str) -> Result<()> {
             let body = json!({ "epoch": epoch, "reason": reason, "context": context });
             let ask = keyed(Call::post(path("/transfers"), body), &conversation);
             if client.call(ask).await?.success().is_err() {
-                let sorry = say(script::NOBODY, Some(in_reply_to));
+                let sorry = say(script::NO_PERSON, Some(in_reply_to));
                 client.call(sorry).await?.success()?;
             }
         }

@@ -128,7 +128,7 @@ fn check_reach(config: &Config, address: IpAddr) -> Result<(), BadSetting> {
         return Err(BadSetting {
             setting: "dev",
             problem: format!(
-                "{expected} {listen}: whoever names an agent's URL there could reach what runs \
+                "{expected} {listen}: a caller that sets an agent's URL could reach what runs \
                  on this machine"
             ),
         });

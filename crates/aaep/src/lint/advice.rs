@@ -35,11 +35,11 @@ advice! {
     ERROR_WITHOUT_HELP = "error_without_help"
         "give remediation_hint: what the user can do now";
     CRITICAL_OVERUSED = "critical_overused"
-        "keep critical for errors, questions and handoffs: it interrupts whoever listens";
+        "keep critical for errors, questions and handoffs: it interrupts listeners";
     PROGRESS_LOUD = "progress_loud"
         "send progress as background, so that it can wait for what matters";
     EVENTS_TOO_MANY = "events_too_many"
-        "announce less at once: nobody follows more than ten events a second";
+        "announce less at once: listeners cannot follow more than ten events a second";
     PROGRESS_TOO_OFTEN = "progress_too_often"
         "report progress every 5 percent at most";
     PROGRESS_BACKWARDS = "progress_backwards"

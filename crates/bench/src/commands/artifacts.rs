@@ -40,7 +40,7 @@ pub async fn run(args: &ArtifactsArgs) -> Result<u8> {
 
 fn show(report: &Report) {
     output::line(&format!(
-        "An artifact of {} MiB, hashed over and over at {:.0} MiB/s when nobody else works.\n",
+        "An artifact of {} MiB, hashed over and over at {:.0} MiB/s without other load.\n",
         report.mebibytes, report.hashed_mib_per_second
     ));
     let rows = report.rounds.iter().map(|round| {

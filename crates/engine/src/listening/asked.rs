@@ -41,11 +41,11 @@ impl Engine {
         stream: &Stream,
         due: Time,
     ) -> Result<Audience, StoreError> {
-        let Some(session) = self.session(stream).await? else { return Ok(Audience::Nobody) };
+        let Some(session) = self.session(stream).await? else { return Ok(Audience::NoListener) };
         let asked = self.asked.lock();
         let mut questions = session.machine.pending().iter().filter(|one| one.due() <= due);
         let is_asked =
             questions.all(|one| asked.contains(&(stream.clone(), one.event_id().to_owned())));
-        Ok(if is_asked { Audience::Able } else { Audience::Nobody })
+        Ok(if is_asked { Audience::Able } else { Audience::NoListener })
     }
 }

@@ -57,8 +57,7 @@ impl Listening {
         // Sessions with open questions come first.
         under_way.sort_by_key(|(_, session)| session.questions.is_empty());
         for (n_told, (stream, session)) in under_way.into_iter().enumerate() {
-            // A question tells by itself that its session waits.
-            if n_told < UNDER_WAY_MAX && session.questions.is_empty() {
+            if n_told < UNDER_WAY_MAX {
                 self.tell_how_it_stands(honored, &session);
             }
             self.put_questions(&stream, &session, start);

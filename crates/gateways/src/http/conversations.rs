@@ -207,7 +207,7 @@ pub async fn mint(
     let item = visible(&gateway, &caller, id).await?;
     let is_own = conversation_of(&item)?.setup.opened_by == caller.principal.to_string();
     if !is_own && !caller.is_operator() {
-        let detail = "only whoever opened the conversation, or an operator, may do this";
+        let detail = "only the member that opened the conversation, or an operator, may do this";
         return Err(Problem::new("not_allowed", detail));
     }
     let issued = tokens::issue_to_customer(&gateway, &caller.teamspace, id).await?;

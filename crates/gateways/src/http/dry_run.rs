@@ -67,7 +67,7 @@ pub async fn try_out(gateway: &Gateway, write: Write<()>, offer: Offer) -> Resul
             weight: Weight::Advice,
             field: warning.field,
             problem: warning.detail,
-            fix: "propose it to somebody else, or have the roles changed".to_owned(),
+            fix: "propose it to another agent, or have the roles changed".to_owned(),
         })),
         Err(SubmitError::Rejected(rejection)) => {
             let is_refused = remarks.iter().any(|remark| remark.weight == Weight::Refused);

@@ -288,7 +288,7 @@ const GENERAL: [Operation; 35] = [
         ..read(
             "/v1/teamspaces",
             "list_teamspaces",
-            "Lists all teamspaces, for whoever runs the server.",
+            "Lists all teamspaces, for operators of the whole server.",
         )
     },
     Operation {

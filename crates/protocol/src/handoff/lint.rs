@@ -142,8 +142,8 @@ fn criteria(offer: &Offer) -> Vec<Remark> {
 
 fn verifier(offer: &Offer) -> Option<Remark> {
     let policy = offer.policy.as_ref().filter(|policy| policy.is_guarded())?;
-    let fix = "set it, so that somebody other than the owner confirms that the work is done";
-    let problem = "nobody but the owner says whether guarded work is done";
+    let fix = "set it, so that a verifier other than the owner confirms that the work is done";
+    let problem = "only the owner says whether guarded work is done";
     (!policy.requires_verifier).then(|| advice("policy.requires_verifier", problem, fix))
 }
 
@@ -162,7 +162,7 @@ fn context(offer: &Offer) -> Vec<Remark> {
     let task = offer.task.as_ref();
     if offer.deadline.is_none() && task.is_none_or(|task| task.deadline.is_none()) {
         let fix = "give a time; without one the work is overdue after 24 hours";
-        remarks.push(advice("deadline", "nobody knows when it must be done", fix));
+        remarks.push(advice("deadline", "it has no deadline", fix));
     }
     remarks
 }

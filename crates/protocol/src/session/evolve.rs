@@ -49,7 +49,7 @@ pub fn evolve(
             session.telling.extend(answered.deliver.then(|| token.clone()));
         }
         Event::TimedOut(over) => {
-            let audience = if over.unheard { Audience::Nobody } else { Audience::Able };
+            let audience = if over.unheard { Audience::NoListener } else { Audience::Able };
             session.machine.elapse(&over.reply_token, at, audience).map_err(|_| bad())?;
             session.forget(&over.reply_token);
             session.heard_at = Some(at);

@@ -39,7 +39,7 @@ enum AaepCommand {
     Erase(erase::EraseArgs),
     /// List and rotate the keys that sign the manifest
     Keys(keys::KeysArgs),
-    /// Tell what would make recorded sessions better for somebody who listens; asks nobody
+    /// Suggest how recorded sessions could be better to listen to; works offline
     Lint(lint::LintArgs),
     /// Hear what agents announce, and answer what they ask, in this terminal
     Listen(listen::ListenArgs),
@@ -47,7 +47,7 @@ enum AaepCommand {
     Capture(capture::CaptureArgs),
     /// Play a recording, to this terminal or into a server
     Replay(replay::ReplayArgs),
-    /// Check recorded events, replies and handshakes, each and in their order; asks nobody
+    /// Check recorded events, replies and handshakes, each and in their order; works offline
     Validate(validate::ValidateArgs),
     /// Announce and listen over standard input and output, as JSON-RPC 2.0
     Stdio(stdio::StdioArgs),

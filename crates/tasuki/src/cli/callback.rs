@@ -61,7 +61,7 @@ impl DoneArgs {
 
 pub fn asked(callback: &Value) {
     let queue = clean(&text(callback, "queue"));
-    output::remark(&format!("somebody of the queue {queue} shall call the customer"));
+    output::remark(&format!("a person of the queue {queue} will call the customer"));
 }
 
 pub fn settled(callback: &Value) {

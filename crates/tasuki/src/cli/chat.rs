@@ -62,7 +62,7 @@ pub async fn run(args: ChatArgs) -> Result<u8> {
         // Without a running server no other party could take part.
         return Err(Unreachable(control_socket(&args.reach.data()?).display().to_string()).into());
     }
-    let typist = Typist::start(Facing::Nobody);
+    let typist = Typist::start(Facing::NoCustomer);
     let impatient = typist.interrupted(2);
     tokio::select! {
         ended = chat(reached.client, typist, args) => ended,
@@ -95,7 +95,7 @@ async fn open(
             let call = Call::get("/v1/agents?kind=worker&selectable=true&limit=1");
             let listed = client.call(call).await?.success()?;
             let first = listed["items"][0]["agent"].as_str().map(str::to_owned);
-            first.context("customers may choose nobody: say with whom to begin, with --agent")?
+            first.context("customers may choose no agent: name the first one with --agent")?
         }
     };
     let mut customer = Map::new();
@@ -162,7 +162,7 @@ async fn nobody_named(client: &Client) -> Result<String> {
 /// typed. Each has the id of a transfer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Facing {
-    Nobody,
+    NoCustomer,
     /// The announced next customer of the queue.
     Next(String),
     Rings(String),
@@ -177,7 +177,7 @@ impl Facing {
 
     fn customer(&self) -> Option<&str> {
         match self {
-            Facing::Nobody | Facing::Next(_) => None,
+            Facing::NoCustomer | Facing::Next(_) => None,
             Facing::Rings(transfer) | Facing::With(transfer) => Some(transfer),
         }
     }
@@ -226,22 +226,22 @@ mod tests {
 
     #[test]
     fn a_line_reaches_only_whom_it_was_begun_for() {
-        let (nobody, next) = (Facing::Nobody, Facing::Next("a".to_owned()));
+        let (none, next) = (Facing::NoCustomer, Facing::Next("a".to_owned()));
         let (rings, with) = (Facing::Rings("a".to_owned()), Facing::With("a".to_owned()));
         let other = Facing::With("b".to_owned());
         let cases = [
-            (&nobody, &nobody, false),
-            (&nobody, &next, false),
-            (&next, &nobody, false),
-            (&nobody, &rings, true),
+            (&none, &none, false),
+            (&none, &next, false),
+            (&next, &none, false),
+            (&none, &rings, true),
             (&next, &rings, true),
             (&rings, &rings, false),
-            (&rings, &nobody, true),
+            (&rings, &none, true),
             (&rings, &with, false),
             (&rings, &other, true),
             (&with, &with, false),
             (&with, &other, true),
-            (&with, &nobody, true),
+            (&with, &none, true),
         ];
         for (began, now, expected) in cases {
             assert_eq!(began.is_somebody_else_than(now), expected, "{began:?}, {now:?}");

@@ -51,9 +51,9 @@ enum ConversationCommand {
     },
     /// Hand it to another AI agent, as the one that holds it
     Route(RouteArgs),
-    /// Have the customer called back by somebody of a queue
+    /// Have a person of a queue call the customer back
     Callback(callback::AskArgs),
-    /// Say what came of a callback, as somebody of its queue
+    /// Report the result of a callback, as a person of its queue
     CallbackDone(callback::DoneArgs),
     /// Choose who shall answer, as its customer
     Select {

@@ -107,7 +107,7 @@ enum HandoffCommand {
         #[command(flatten)]
         offer: OfferArgs,
     },
-    /// Close it and hand the task to somebody else instead, as a coordinator
+    /// Close it and hand the task to another agent instead, as a coordinator
     Reassign {
         /// The id of the handoff
         id: String,
@@ -121,7 +121,7 @@ enum HandoffCommand {
         #[arg(long, value_name = "TIME")]
         deadline: Option<Time>,
     },
-    /// Take back what nobody has accepted yet
+    /// Withdraw a handoff that is not accepted yet
     Withdraw {
         /// The id of the handoff
         id: String,

@@ -125,7 +125,7 @@ fn sentence(entry: &Value) -> String {
         "handoff.closed" => {
             let is = |name: &str| data[name].as_bool() == Some(true);
             let how = match (data["reassigned_to"].as_str(), is("forced"), is("withdrawn")) {
-                (Some(new), _, _) => format!("gave the task to somebody else, in {}", clean(new)),
+                (Some(new), _, _) => format!("gave the task to another agent, in {}", clean(new)),
                 (None, true, _) => "forced it closed".to_owned(),
                 (None, false, true) => "took it back".to_owned(),
                 (None, false, false) => "closed it".to_owned(),

@@ -76,7 +76,7 @@ struct SetArgs {
     /// How long messages are kept; or `default`
     #[arg(long, value_name = "DAYS", value_parser = parse_number)]
     message_retention_days: Option<Value>,
-    /// Whether work must be verified by somebody who did not do it
+    /// Whether work must be verified by an agent that did not do it
     #[arg(long, value_name = "BOOL")]
     verifier_required: Option<bool>,
     /// Whether what cannot be undone must be confirmed by the hash of its call

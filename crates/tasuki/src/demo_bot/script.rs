@@ -14,11 +14,11 @@ const QUOTED_CHARS_MAX: usize = 200;
 /// How many of the customer's last messages are quoted to the person.
 const QUOTED_MESSAGES_MAX: usize = 5;
 
-pub const NOBODY: &str = "I cannot reach a person just now. I am still here.";
+pub const NO_PERSON: &str = "I cannot reach a person just now. I am still here.";
 
 const HELLO: &str = "I am Bob, a bot. Ask me about your bill, or say “I want a person”.";
 const BILL: &str = "Your bill of May has 10 twice. I am a bot and may not refund it: say “I want a \
-    person”, and somebody takes over.";
+    person”, and a person takes over.";
 const HOURS: &str = "I am here day and night. People are here while their terminal is open.";
 const WELCOME: &str = "You are welcome.";
 const HELP: &str = "I am a scripted bot: I know about bills and opening hours. Say “I want a \

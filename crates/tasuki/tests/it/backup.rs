@@ -78,7 +78,7 @@ async fn a_backup_stands_alone_and_replaces_nothing() {
     assert!(refusal.contains("is there already"), "{refusal}");
     let nothing = folder.path().join("nothing");
     let never = folder.path().join("never.db");
-    failed(&["backup", "--to"], [&*never], &nothing, exit_code::FAILED);
+    failed(&["backup", "--to"], [&*never], &nothing, exit_code::USAGE);
     let no_folder = format!("{}/", never.display());
     failed(&["backup", "--to", &no_folder], [], &server.data, exit_code::FAILED);
     assert_eq!(fs::read(&made).unwrap(), content);

@@ -22,7 +22,7 @@ struct Rule {
     findings: fn(&Tree) -> Vec<Finding>,
 }
 
-const RULES: [Rule; 17] = [
+const RULES: [Rule; 18] = [
     Rule { name: "file length", findings: shape::file_length },
     Rule { name: "function length", findings: shape::function_length },
     Rule { name: "line width", findings: shape::line_width },
@@ -33,6 +33,7 @@ const RULES: [Rule; 17] = [
     Rule { name: "crate arrows", findings: arrows::crate_arrows },
     Rule { name: "gateway walls", findings: arrows::gateway_walls },
     Rule { name: "banned words", findings: words::banned_words },
+    Rule { name: "unnamed actors", findings: words::unnamed_actors },
     Rule { name: "sql", findings: words::sql_outside_the_store },
     Rule { name: "error codes", findings: documents::error_codes },
     Rule { name: "routes", findings: documents::routes },

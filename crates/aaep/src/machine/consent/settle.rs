@@ -41,7 +41,7 @@ pub enum Response<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
     Able,
-    Nobody,
+    NoListener,
 }
 
 /// Why a reply or a timeout changes nothing.
@@ -120,7 +120,7 @@ impl Session {
                 return Ok(question.settled(Outcome::Unanswered).0);
             }
             (Asked::Confirmation { reversal: Reversal::Irreversible, .. }, _)
-            | (Asked::Confirmation { .. }, Audience::Nobody) => Decision::Reject,
+            | (Asked::Confirmation { .. }, Audience::NoListener) => Decision::Reject,
             (Asked::Confirmation { default, .. }, Audience::Able) => *default,
         };
         Ok(self.consents.settle(index, decision, By::Timeout))

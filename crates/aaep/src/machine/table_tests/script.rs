@@ -145,7 +145,7 @@ impl Script {
             "accept" => Step::Resolve(token(), Decision::Accept),
             "reject" => Step::Resolve(token(), Decision::Reject),
             "answer" => Step::Answer(token(), answer(words[2])),
-            "elapse" if words.contains(&"nobody") => Step::Elapse(token(), Audience::Nobody),
+            "elapse" if words.contains(&"nobody") => Step::Elapse(token(), Audience::NoListener),
             "elapse" => Step::Elapse(token(), Audience::Able),
             "wait" => Step::Wait(words[1].parse().expect("seconds")),
             _ => Step::Event(Box::new(self.event(&Words(words)))),

@@ -73,7 +73,7 @@ pub async fn serve(gateway: Gateway, listener: UnixListener, uid: u32) {
         };
         let is_owner = stream.peer_cred().is_ok_and(|peer| peer.uid() == uid);
         if !is_owner {
-            tracing::warn!("somebody else tried the AAEP socket");
+            tracing::warn!("another user tried to connect to the AAEP socket");
         } else if connections.len() < LOCAL_CONNECTIONS_MAX {
             connections.spawn(converse(gateway.clone(), stream));
         }

@@ -64,7 +64,7 @@ pub const AAEP: [Operation; 15] = [
         ..action(
             "/aaep/v1/subscriptions",
             "open_subscription",
-            "Agrees on the terms on which somebody listens.",
+            "Agrees on the terms of a subscription.",
             schema::<MessageInput>,
         )
     },

@@ -88,7 +88,7 @@ const DESCRIPTIONS: [(&str, &str); 116] = [
         "complete_handoff",
         "Answer the success criteria with `evidence`, and name the results in \
          `final_artifacts`; the server looks at them first. Where a verifier is required, \
-         the handoff stays `activated` until somebody confirms.",
+         the handoff stays `activated` until a verifier confirms.",
     ),
     (
         "confirm_completion",
@@ -204,8 +204,8 @@ const DESCRIPTIONS: [(&str, &str); 116] = [
          `accept` the person answers at once.",
     ),
     ("accept_transfer", "The person holds the conversation, in a new epoch."),
-    ("decline_transfer", "The transfer waits on in its place, and somebody else is asked."),
-    ("hold_transfer", "The customer is told. Nobody else may answer meanwhile."),
+    ("decline_transfer", "The transfer keeps its place in the queue, and another person is asked."),
+    ("hold_transfer", "The customer is told. No other person may answer meanwhile."),
     ("resume_transfer", "The person goes on with the customer."),
     (
         "complete_transfer",
@@ -219,13 +219,13 @@ const DESCRIPTIONS: [(&str, &str); 116] = [
     ),
     (
         "fail_transfer",
-        "Coordinators and operators give up a transfer that nobody can take. The holder \
+        "Coordinators and operators give up a transfer that no person can take. The holder \
          from before gets the conversation back.",
     ),
     (
         "transfer_on",
         "`warm` takes the context along, `blind` does not and needs a queue, \
-         `supervisor_consult` asks somebody to listen.",
+         `supervisor_consult` asks a supervisor to listen.",
     ),
     ("note_transfer", "Notes are for colleagues. Neither the customer nor a bot sees them."),
     (
@@ -250,7 +250,7 @@ const DESCRIPTIONS: [(&str, &str); 116] = [
     (
         "save_graph",
         "All problems of the document come back together. With `version` the save is \
-         refused if somebody else saved meanwhile.",
+         refused if another save came first.",
     ),
     (
         "remove_graph",
@@ -274,7 +274,7 @@ const DESCRIPTIONS: [(&str, &str); 116] = [
     ("session_events", "Returns the events after a cursor, oldest first."),
     (
         "await_decision",
-        "With `wait` the answer comes as soon as somebody has replied, or when the time is \
+        "With `wait` the answer comes as soon as there is a reply, or when the time is \
          over.",
     ),
     (
@@ -406,7 +406,7 @@ const DESCRIPTIONS: [(&str, &str); 116] = [
     (
         "configure_teamspace",
         "What is left out goes back to its default. With `revision` the change is refused \
-         if somebody else changed it meanwhile.",
+         if another change came first.",
     ),
     ("list_teamspaces", "For an operator of the default teamspace. Shows names only."),
     (

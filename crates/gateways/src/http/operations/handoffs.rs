@@ -105,7 +105,7 @@ pub const HANDOFFS: [Operation; 22] = [
     action(
         "/v1/handoffs/{handoff}/reassign",
         "reassign_handoff",
-        "A coordinator closes it and hands the task to somebody else instead.",
+        "A coordinator closes it and hands the task to another agent.",
         schema::<ReassignInput>,
     ),
     action(
@@ -123,13 +123,13 @@ pub const HANDOFFS: [Operation; 22] = [
     action(
         "/v1/handoffs/{handoff}/confirm",
         "confirm_completion",
-        "Somebody other than the owner agrees that the work is done.",
+        "A verifier other than the owner confirms that the work is done.",
         schema::<ConfirmInput>,
     ),
     action(
         "/v1/handoffs/{handoff}/dispute",
         "dispute_completion",
-        "Somebody other than the owner does not agree; the work goes on.",
+        "A verifier other than the owner disputes it; the work goes on.",
         schema::<DisputeInput>,
     ),
     action(

@@ -29,7 +29,7 @@ pub const TRANSFERS: [Operation; 20] = [
         ..party(action(
             "/v1/conversations/{conversation}/callbacks",
             "ask_callback",
-            "Somebody of a queue shall call the customer; what waits for a person is cancelled.",
+            "Asks a queue to call the customer back; a waiting transfer is cancelled.",
             schema::<Ask>,
         ))
     },
@@ -80,7 +80,7 @@ pub const TRANSFERS: [Operation; 20] = [
     party(action(
         "/v1/transfers/{transfer}/complete",
         "complete_transfer",
-        "It is settled; whoever held the conversation before has it back.",
+        "It is settled; the previous holder gets the conversation back.",
         schema::<CompleteInput>,
     )),
     party(action(
@@ -92,7 +92,7 @@ pub const TRANSFERS: [Operation; 20] = [
     party(action(
         "/v1/transfers/{transfer}/cancel",
         "cancel_transfer",
-        "It is not wanted any more; or nobody else is asked in.",
+        "Cancels the transfer, or the request for another person.",
         schema::<ReasonInput>,
     )),
     party(action(
@@ -116,7 +116,7 @@ pub const TRANSFERS: [Operation; 20] = [
     party(action(
         "/v1/transfers/{transfer}/whisper",
         "whisper_transfer",
-        "Something for the person who answers, from whoever listens or coordinates.",
+        "A note for the person who answers, from an adviser or a coordinator.",
         schema::<NoteInput>,
     )),
     party(action(

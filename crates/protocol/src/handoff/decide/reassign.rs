@@ -30,7 +30,7 @@ pub fn decide(
     if reassign.why.trim().is_empty() {
         return Err(Rejection::SchemaInvalid {
             field: "why".to_owned(),
-            expected: "why somebody else shall do it".to_owned(),
+            expected: "why another agent should do it".to_owned(),
         });
     }
     let why = check_text("why", Some(&reassign.why))?;

@@ -36,7 +36,7 @@ Made by running the machine; a test keeps it true. `UPDATE_DOCS=1 cargo test -p 
 `none` is a handoff that does not exist yet. A draft that was closed is `closed`, too, and is shown as `discarded`
 here. `guarded` is a proposed one whose policy asks for a human; `coupled` is an activated one whose item the work queue is asked
 about. `completing` and `unconfirmed` are activated ones that are
-reported as done: the final artifacts are being looked at, or somebody other than the owner must confirm it. `verified`, `workq_answered` and `elapse` are the server's own actions, when it has looked at the artifacts, when the
+reported as done: the final artifacts are being verified, or a verifier other than the owner must confirm it. `verified`, `workq_answered` and `elapse` are the server's own actions, when it has looked at the artifacts, when the
 work queue has answered and when a deadline passes. An operator may do what a coordinator may, except
 what only an agent can.
 

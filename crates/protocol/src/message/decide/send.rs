@@ -175,7 +175,7 @@ fn recipients(
         let is_other = |agent: &&AgentId| *agent != from && !state::is_reserved(agent);
         let others: Vec<_> = known.iter().filter(is_other).cloned().collect();
         return match others.len() {
-            0 => Err(invalid("to", "somebody else in the directory")),
+            0 => Err(invalid("to", "another agent in the directory")),
             1..=BROADCAST_MAX => Ok(others),
             _ => Err(invalid("to", &format!("at most {BROADCAST_MAX} agents for a broadcast"))),
         };

@@ -42,7 +42,7 @@ fn wanting<'a>(
     match context.caller.principal {
         Principal::System => {}
         Principal::Agent(_) | Principal::Operator(_) | Principal::Customer(_) => {
-            let action = "say whether somebody was woken";
+            let action = "report the result of a wake call";
             return Err(Rejection::NotAllowed { action, who: "the server" });
         }
     }

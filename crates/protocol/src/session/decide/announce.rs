@@ -265,14 +265,15 @@ fn ends(payload: &Payload<'_>) -> bool {
         | Payload::SessionErrored
         | Payload::SessionCancelled
         | Payload::StateChanged { .. }
-        | Payload::ToolCompleted { .. } => true,
+        | Payload::ToolCompleted { .. }
+        // Whether it may hand over is decided when the request is carried out.
+        | Payload::HandoffRequested(_) => true,
         Payload::SessionStarted { .. }
         | Payload::ProgressUpdated { .. }
         | Payload::ToolInvoked { .. }
         | Payload::OutputStreaming(_)
         | Payload::AwaitingConfirmation(_)
         | Payload::AwaitingClarification(_)
-        | Payload::HandoffRequested(_)
         | Payload::Extension { .. } => false,
     }
 }

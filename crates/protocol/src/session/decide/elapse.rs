@@ -39,7 +39,7 @@ pub fn decide(
             event_id: settled.event_id,
             outcome: settled.outcome,
             default_response: question.default_response().map(str::to_owned),
-            unheard: audience == Audience::Nobody,
+            unheard: audience == Audience::NoListener,
             deliver: session.tells(context.facts),
         }));
     }

@@ -68,7 +68,7 @@ pub fn cancel(
         Side::Agent(_) => caller.is_coordinator() || (is_waiting && asked_for_it),
     };
     if !may {
-        let who = "the customer or whoever asked for it, while it waits, or a coordinator";
+        let who = "the customer or the requester, while it waits, or a coordinator";
         return Err(Rejection::NotAllowed { action: "cancel a transfer", who });
     }
     asked.has_seen()?;

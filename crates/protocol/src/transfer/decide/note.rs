@@ -21,7 +21,7 @@ pub fn note(asked: &Asked<'_>, text: &str) -> Result<Vec<ConversationEvent>, Rej
 
 /// From the person who was asked in, or a coordinator, to the person who answers.
 pub fn whisper(asked: &Asked<'_>, text: &str) -> Result<Vec<ConversationEvent>, Rejection> {
-    let who = "whoever was asked in, or a coordinator";
+    let who = "the person who was asked in, or a coordinator";
     let not_allowed = Rejection::NotAllowed { action: "whisper", who };
     let listens = |asked: &Asked<'_>| {
         let leg = asked.transfer.leg.as_ref().and_then(|leg| leg.claim());

@@ -75,6 +75,8 @@ impl Announcer {
     pub fn ask(&mut self, question: &Question, can_answer: bool, now: Time) -> Vec<String> {
         let session = question.event["session_id"].as_str().unwrap_or_default();
         self.held.retain(|held| held.session != session);
+        // The question itself tells what its session is doing.
+        self.standing.retain(|held| held.session != session);
         self.last = Some((session.to_owned(), who(&question.event, self.speech)));
         let mut lines = self.stand();
         lines.extend(match can_answer && question.settled().is_none() {
@@ -101,7 +103,9 @@ impl Announcer {
     /// Waiting for an answer is not told: the question tells it.
     fn hold(&mut self, event: &Value, held: Held) {
         let is_standing = !event["extensions"]["tasuki"]["stands"].is_null();
-        if is_standing {
+        if is_standing && event["summary_normal"].is_null() {
+            // The server has no words for a state that only the agent knows.
+        } else if is_standing {
             self.standing.push(held);
         } else if event["to_state"] != "awaiting_input" {
             if self.held.len() >= HELD_MAX {

@@ -24,7 +24,7 @@ enum KeysCommand {
     List,
     /// Sign with the next key from now on; the one before it stays published for 90 days
     Rotate {
-        /// Somebody else may have the keys: replace all of them, and publish none of the old ones
+        /// The keys may be compromised: replace all of them, and publish none of the old ones
         #[arg(long)]
         compromised: bool,
     },

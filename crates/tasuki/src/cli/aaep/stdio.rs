@@ -151,7 +151,7 @@ async fn passed(late: &mut Option<Late>) {
 
 fn say(line: &str) -> Result<()> {
     let line: &RawValue = serde_json::from_str(line).context("what is said is JSON")?;
-    output::json_to_keep(&line).context("nobody reads what is said")
+    output::json_to_keep(&line).context("standard output is closed")
 }
 
 fn too_long() -> String {

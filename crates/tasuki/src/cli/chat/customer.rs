@@ -62,7 +62,7 @@ pub async fn run(wire: Wire, mut typist: Typist<Facing>, id: &str) -> Result<u8>
 fn facing(follow: &Follow) -> Facing {
     match follow.seen["transfer_id"].as_str() {
         Some(transfer) => Facing::With(transfer.to_owned()),
-        None => Facing::Nobody,
+        None => Facing::NoCustomer,
     }
 }
 

@@ -54,7 +54,7 @@ pub async fn run(wire: Wire, mut typist: Typist<Facing>, me: String, queue: Stri
         tokio::select! {
             line = typist.next() => {
                 let typed = line.as_ref().map(|line| Typed::read(&line.text));
-                let began = line.as_ref().map_or(&Facing::Nobody, |line| &line.began);
+                let began = line.as_ref().map_or(&Facing::NoCustomer, |line| &line.began);
                 if person.typed(typed, began).await? == Then::Leave {
                     person.leave().await?;
                     return Ok(exit_code::OK);
@@ -304,7 +304,7 @@ impl Person {
             (Desk::Talking { transfer, .. }, _) => Facing::With(transfer.clone()),
             (Desk::Ringing { transfer, .. }, _) => Facing::Rings(transfer.clone()),
             (Desk::Waiting, Some(next)) => Facing::Next(next.clone()),
-            (Desk::Waiting, None) => Facing::Nobody,
+            (Desk::Waiting, None) => Facing::NoCustomer,
         }
     }
 

@@ -145,7 +145,15 @@ async fn whoever_was_asked_too_hears_that_it_is_settled() {
     let announce = |event: &Value| Call::post("/aaep/v1/events", json!([event]));
     let said = refused(&bank.teller, announce(&forged)).await;
     assert_eq!(said.body["rule"], "tasuki.own_types");
-    for name in ["Tasuki", "tasuki", " T.a-suki", "B\u{200b}ob"] {
+    for kind in [" tasuki:x", "Tasuki:question.settled", "tasuki\u{200b}:question.settled"] {
+        forged["type"] = kind.into();
+        let said = refused(&bank.teller, announce(&forged)).await;
+        assert_eq!(said.body["rule"], "tasuki.own_types", "{kind:?}");
+    }
+    forged["type"] = "tasuki:question.settled".into();
+    let names = ["Tasuki", "tasuki", " T.a-suki", "B\u{200b}ob", "ｔａｓｕｋｉ", "𝐭asuki"];
+    let more = ["t\u{430}suki", "Tasuk\u{131}", "TASUKl", "Ťasuki", "𝓣asuki"];
+    for name in names.into_iter().chain(more) {
         forged["producer"]["agent_name"] = name.into();
         let said = refused(&bank.teller, announce(&forged)).await;
         assert_eq!(said.body["rule"], "tasuki.own_name", "{name:?}");

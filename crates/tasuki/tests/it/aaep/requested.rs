@@ -7,7 +7,7 @@ use tasuki::client::{Call, Client};
 use protocol::narrator::texts::Message;
 
 use super::ear::{Ear, words};
-use crate::server::ok;
+use crate::server::{ok, refused};
 use crate::transfers::{Desk, act, until};
 
 const CONTEXTS: [&str; 2] = ["https://aaep-protocol.org/context/v1", "urn:tasuki:aaep:v1"];
@@ -191,6 +191,51 @@ async fn only_the_holder_hands_over_and_nobody_goes_round_for_ever() {
     ok(&desk.bob, Call::post("/aaep/v1/events", more)).await;
     let more = outcome(&desk.bob, "sess_b", "evt_5").await;
     assert_eq!(more["outcome"], "refused", "{more}");
+}
+
+/// An agent that has lost a conversation is not heard in it any more, by any way; it may end what
+/// it began.
+#[tokio::test]
+async fn only_the_holder_is_heard() {
+    let desk = Desk::open(json!({})).await;
+    let shop = desk.server.agent("shop");
+    let begin = |who: &str, session: &str| json!([started(&desk.conversation, who, session)]);
+    let announce = |events: Value| Call::post("/aaep/v1/events", events);
+    ok(&desk.bob, announce(begin("bob", "sess_b"))).await;
+    let to = json!({ "goto": "carol", "epoch": 1, "reason": "x" });
+    let carol = desk.server.agent("carol");
+    ok(&desk.bob, Call::post(desk.path("/commands"), to)).await;
+    let says = |number: u32, kind: &str, more: Value| {
+        let mut event = super::event(number, kind, more);
+        event["session_id"] = "sess_b".into();
+        event["producer"]["agent_id"] = "bob".into();
+        event
+    };
+    let question = json!({
+        "urgency": "critical", "action": "Refund 500.", "consequence": "It is gone.",
+        "reply_token": "rpl_late", "timeout_seconds": 60, "default_decision": "reject",
+        "risk_level": "high", "irreversible": true,
+    });
+    let output = json!({ "chunk": "Your card number?", "position": 0, "complete": true });
+    let progress = json!({ "progress": { "percent": 5 } });
+    let late = [
+        says(2, "output.streaming", output),
+        says(3, "progress.updated", progress),
+        says(4, "awaiting.confirmation", question),
+    ];
+    for event in &late {
+        let said = refused(&desk.bob, announce(json!([event]))).await;
+        assert_eq!(said.body["rule"], "tasuki.holder", "{event}: {said:?}");
+    }
+    for (client, who) in [(&desk.bob, "bob"), (&shop, "shop")] {
+        let said = refused(client, announce(begin(who, &format!("sess_new_{who}")))).await;
+        assert!(said.body["rule"].as_str().is_some_and(|it| it.starts_with("tasuki.")), "{who}");
+    }
+    ok(&carol, announce(begin("carol", "sess_c"))).await;
+    ok(&desk.bob, announce(json!([says(5, "session.cancelled", json!({}))]))).await;
+    ok(&desk.customer, Call::post(desk.path("/close"), json!({}))).await;
+    let said = refused(&carol, announce(begin("carol", "sess_after"))).await;
+    assert_eq!(said.body["rule"], "tasuki.holder", "{said:?}");
 }
 
 #[tokio::test]

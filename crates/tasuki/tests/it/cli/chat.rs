@@ -210,7 +210,7 @@ fn people_advise_each_other_and_pass_a_customer_on() {
     hana.enter("/accept");
     hana.sees("you are with Ana");
     hana.enter("/cancel");
-    hana.sees("you asked nobody in, so there is nothing to cancel");
+    hana.sees("you asked no colleague in, so there is nothing to cancel");
     hana.enter("/consult ivan now?");
     hana.sees("you asked Ivan for advice; Ana does not see it");
     ivan.sees("* Hana asks you for advice about Ana");
@@ -294,7 +294,7 @@ fn what_cannot_be_done_yet_is_answered_with_what_can() {
         ("ana", "/choose", "such as /choose bob"),
         ("hana", "hello", "no customer is with you yet, so nothing was done"),
         ("hana", "/hold", "no customer is with you yet, so nothing was done"),
-        ("hana", "/decline", "nobody rings, so there is nothing to decline"),
+        ("hana", "/decline", "no customer rings, so there is nothing to decline"),
         ("hana", "/accept", "no customer rings or waits"),
         ("hana", "/transfer", "say more, such as /transfer ivan"),
         ("ana", "/person", "you are waiting: place 1"),

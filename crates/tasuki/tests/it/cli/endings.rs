@@ -9,11 +9,11 @@ use crate::server::Server;
 
 /// The commands, typed in an empty folder, and their exit codes.
 const ENDINGS: &str = r#"
-1  handoff list --data elsewhere
-1  token list --data elsewhere
-1  token create --agent alice --data elsewhere
-1  agent register alice --data elsewhere
-1  teamspace create other --operator ruth --data elsewhere
+2  handoff list --data elsewhere
+2  token list --data elsewhere
+2  token create --agent alice --data elsewhere
+2  agent register alice --data elsewhere
+2  teamspace create other --operator ruth --data elsewhere
 2
 2  handoff initiate --as alice --file missing.json
 2  handoff initiate --as alice --file broken.json

@@ -13,28 +13,37 @@ struct Layer {
     may_not_use: &'static [&'static str],
 }
 
-const LAYERS: [Layer; 7] = [
+/// What would bring in a clock, randomness, I/O or a web framework.
+const OUTSIDE: &[&str] = &["axum", "getrandom", "hyper", "rusqlite", "tokio"];
+
+const LAYERS: [Layer; 9] = [
+    Layer { name: "base", may_use: &[], may_not_use: OUTSIDE },
+    Layer { name: "aaep", may_use: &["base"], may_not_use: OUTSIDE },
+    Layer { name: "protocol", may_use: &["base", "aaep"], may_not_use: OUTSIDE },
     Layer {
-        name: "protocol",
-        may_use: &[],
-        may_not_use: &["axum", "getrandom", "hyper", "rusqlite", "tokio"],
+        name: "engine",
+        may_use: &["aaep", "protocol"],
+        may_not_use: &["axum", "hyper", "rusqlite"],
     },
-    Layer { name: "engine", may_use: &["protocol"], may_not_use: &["axum", "hyper", "rusqlite"] },
     Layer { name: "store", may_use: &["protocol", "engine"], may_not_use: &["axum", "hyper"] },
-    Layer { name: "gateways", may_use: &["protocol", "engine"], may_not_use: &["rusqlite"] },
+    Layer {
+        name: "gateways",
+        may_use: &["aaep", "protocol", "engine"],
+        may_not_use: &["rusqlite"],
+    },
     Layer {
         name: "adapters",
-        may_use: &["protocol", "engine"],
+        may_use: &["aaep", "protocol", "engine"],
         may_not_use: &["axum", "rusqlite"],
     },
     Layer {
         name: "tasuki",
-        may_use: &["protocol", "engine", "store", "gateways", "adapters"],
+        may_use: &["aaep", "protocol", "engine", "store", "gateways", "adapters"],
         may_not_use: &["rusqlite"],
     },
     Layer {
         name: "bench",
-        may_use: &["protocol", "engine", "store", "tasuki"],
+        may_use: &["aaep", "protocol", "engine", "store", "tasuki"],
         may_not_use: &["axum", "hyper", "rusqlite"],
     },
 ];

@@ -163,7 +163,12 @@ fn words() -> Vec<Sample> {
              use a method of the `Store` port",
         ),
     ];
-    owned(&samples)
+    let mut all = owned(&samples);
+    let many = format!("//- docs/a.md\n{}", "Somebody does it.\n".repeat(61));
+    let over = "docs/a.md:61: more than 60 times whoever, somebody or nobody, \
+                use the actor: caller, listener, node";
+    all.push(("unnamed actors", many, over.to_owned()));
+    all
 }
 
 fn codes_and_routes() -> Vec<Sample> {

@@ -95,6 +95,33 @@ pub(super) fn banned_words(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+/// Words that hide who acts. Some places need one, so there is a budget.
+const UNNAMED_ACTORS: [&str; 3] = ["whoever", "somebody", "nobody"];
+const UNNAMED_IN_RUST_MAX: usize = 150;
+const UNNAMED_IN_DOCS_MAX: usize = 60;
+
+pub(super) fn unnamed_actors(tree: &Tree) -> Vec<Finding> {
+    let kinds = [(".rs", UNNAMED_IN_RUST_MAX), (".md", UNNAMED_IN_DOCS_MAX)];
+    let mut findings = Vec::new();
+    for (ending, most) in kinds {
+        let mut n_found = 0;
+        for file in tree.files().filter(|file| file.path.ends_with(ending)) {
+            for (number, line) in (1..).zip(file.text.lines()) {
+                let line = line.to_lowercase();
+                let is_word = |c: char| c.is_alphanumeric() || c == '_';
+                let words = line.split(|c| !is_word(c));
+                n_found += words.filter(|word| UNNAMED_ACTORS.contains(word)).count();
+                if n_found > most {
+                    let what = format!("more than {most} times whoever, somebody or nobody");
+                    findings.push(file.finding(number, what, "the actor: caller, listener, node"));
+                    n_found = 0;
+                }
+            }
+        }
+    }
+    findings
+}
+
 pub(super) fn sql_outside_the_store(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     let outside = tree.rust().filter(|(file, _)| !file.path.starts_with(SQL_FOLDER));

@@ -13,8 +13,8 @@ use crate::output;
 
 const HELP: &str = "\
 What you type is said to the customer; while you advise a colleague, to the colleague. Besides:
-  /accept                  answer whoever rings, or pick up whoever is next
-  /decline [reason]        let somebody else be asked
+  /accept                  answer the ring, or pick up the next customer
+  /decline [reason]        let another person be asked
   /hold, /resume           put the customer on hold, and be back
   /note TEXT               write something for colleagues
   /transfer NAME [reason]  ask another person, or a queue, to take over
@@ -71,7 +71,7 @@ impl Person {
             Desk::Waiting => {
                 let first = match began {
                     Facing::Next(next) => Some(next.clone()),
-                    Facing::Nobody | Facing::Rings(_) | Facing::With(_) => self.first().await?,
+                    Facing::NoCustomer | Facing::Rings(_) | Facing::With(_) => self.first().await?,
                 };
                 match first {
                     Some(first) => self.act(&first, "pickup", json!({ "accept": true })).await?,
@@ -90,7 +90,7 @@ impl Person {
 
     async fn decline(&mut self, reason: &str) -> Result<()> {
         let Desk::Ringing { transfer, asked } = &self.desk else {
-            output::remark("nobody rings, so there is nothing to decline");
+            output::remark("no customer rings, so there is nothing to decline");
             return Ok(());
         };
         let (transfer, declined) = (transfer.clone(), asked.declined());
@@ -184,7 +184,7 @@ impl Person {
         let Some(shown) = shown else { return Ok(()) };
         let Some(to) = shown["leg"]["to"].as_str() else {
             output::remark(&format!(
-                "you asked nobody in, so there is nothing to cancel; /complete hands {customer} \
+                "you asked no colleague in, so there is nothing to cancel; /complete hands {customer} \
                  back, /end ends the chat"
             ));
             return Ok(());
