@@ -130,7 +130,7 @@ impl Engine {
         let event = match codec::decode(&entry.name, entry.version, text) {
             Ok(event) => event,
             Err(error) => {
-                tracing::error!(stream = %entry.stream.subject, %error, "an entry cannot be decoded; it is not announced");
+                tracing::error!(stream = %entry.stream.subject, %error, "undecodable entry");
                 return Ok(None);
             }
         };

@@ -204,7 +204,7 @@ impl Engine {
             Ok(Event::Conversation(event)) => event,
             Ok(_) => return Ok(None),
             Err(error) => {
-                tracing::error!(stream = %entry.stream.subject, %error, "an entry cannot be decoded; it is not announced");
+                tracing::error!(stream = %entry.stream.subject, %error, "undecodable entry");
                 return Ok(None);
             }
         };

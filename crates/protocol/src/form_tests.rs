@@ -86,7 +86,8 @@ fn of_several_forms_the_one_that_is_meant_is_explained() {
         (part(json!({ "type": "video" })), "parts[0].type: expected one of text, attachment"),
         (
             part(json!({ "type": "text" })),
-            "parts[0].text: expected text that is not blank, of at most 16384 bytes, but it is missing",
+            "parts[0].text: expected text that is not blank, of at most 16384 bytes, but it is \
+             missing",
         ),
         (json!({ "parts": [] }), "parts: expected 1 to 16 items"),
     ] {

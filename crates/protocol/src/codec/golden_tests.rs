@@ -2,8 +2,8 @@
 //! and encodes it again to the same text. Released files are never edited, because some ledger
 //! holds these texts.
 //!
-//! `UPDATE_GOLDEN=1 cargo test -p tasuki-protocol golden` writes a file for a new event or a new shape. It
-//! never changes an existing file.
+//! `UPDATE_GOLDEN=1 cargo test -p tasuki-protocol golden` writes a file for a new event or a new
+//! shape. It never changes an existing file.
 
 mod agent_shapes;
 mod callback_shapes;

@@ -37,7 +37,7 @@ pub async fn export(
     let item = visible(&gateway, &asker.caller, id).await?;
     let conversation = conversation_of(&item)?;
     if !may_export(&asker.caller, conversation) {
-        let who = "only the member that opened the conversation, a coordinator or an operator may do this";
+        let who = "only the member that opened it, a coordinator or an operator may do this";
         return Err(Problem::new("not_allowed", who));
     }
     let reader = reader(&gateway, &asker.caller).await?;

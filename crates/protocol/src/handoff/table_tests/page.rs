@@ -21,7 +21,7 @@ fn the_page_is_what_the_machine_does() {
     let committed = fs::read_to_string(&path).unwrap_or_default();
     assert!(
         committed == page,
-        "docs/transitions.md differs from the code; UPDATE_DOCS=1 cargo test -p tasuki-protocol page"
+        "docs/transitions.md differs from the code: UPDATE_DOCS=1 cargo test -p tasuki-protocol"
     );
 }
 

@@ -103,10 +103,11 @@ impl Announcer {
     /// Waiting for an answer is not told: the question tells it.
     fn hold(&mut self, event: &Value, held: Held) {
         let is_standing = !event["extensions"]["tasuki"]["stands"].is_null();
-        if is_standing && event["summary_normal"].is_null() {
+        if is_standing {
             // The server has no words for a state that only the agent knows.
-        } else if is_standing {
-            self.standing.push(held);
+            let is_unknown = event["summary_normal"].is_null();
+            let text = if is_unknown { String::new() } else { held.text };
+            self.standing.push(Held { text, ..held });
         } else if event["to_state"] != "awaiting_input" {
             if self.held.len() >= HELD_MAX {
                 self.held.remove(0);
@@ -119,6 +120,7 @@ impl Announcer {
     fn stand(&mut self) -> Vec<String> {
         match &std::mem::take(&mut self.standing)[..] {
             [] => Vec::new(),
+            [only] if only.text.is_empty() => Vec::new(),
             [only] => vec![self.line(&only.session, &only.name, &only.text)],
             all => {
                 self.last = None;

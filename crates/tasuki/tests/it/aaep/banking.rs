@@ -139,6 +139,13 @@ async fn whoever_was_asked_too_hears_that_it_is_settled() {
         assert!(!format!("{settled:?}").contains("dana"), "no listener is named: {settled:?}");
     }
     // No producer can announce it.
+}
+
+/// Only the server says that a question is settled, in its own name.
+#[tokio::test]
+async fn the_types_and_the_name_of_the_server_are_its_own() {
+    let bank = Bank::open().await;
+    bank.announce(&bank.story.opening(300)).await;
     let mut forged = bank.story.event(11, "session.completed", json!({}));
     forged["type"] = "tasuki:question.settled".into();
     forged["@context"] = json!([forged["@context"], "urn:tasuki:aaep:v1"]);

@@ -184,8 +184,8 @@ impl Person {
         let Some(shown) = shown else { return Ok(()) };
         let Some(to) = shown["leg"]["to"].as_str() else {
             output::remark(&format!(
-                "you asked no colleague in, so there is nothing to cancel; /complete hands {customer} \
-                 back, /end ends the chat"
+                "you asked no colleague in, so there is nothing to cancel; /complete hands \
+                 {customer} back, /end ends the chat"
             ));
             return Ok(());
         };
