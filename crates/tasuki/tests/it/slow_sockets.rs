@@ -152,3 +152,24 @@ pub fn p99(mut seconds: Vec<f64>) -> f64 {
     seconds.sort_by(f64::total_cmp);
     seconds[seconds.len() * 99 / 100]
 }
+
+/// A request that is refused before its body is read ends the connection, and the answer says so:
+/// otherwise a client would send its next request into the void.
+#[tokio::test]
+async fn an_answer_that_leaves_a_body_unread_closes_the_connection() {
+    let server = Server::start();
+    for (path, token) in [("/v1/nothing", ""), ("/v1/handoffs", "authorization: Bearer x\r\n")] {
+        let mut stream = TcpStream::connect(server.address()).await.expect("the server listens");
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: x\r\n{token}content-type: application/json\r\n\
+             content-length: 2\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).await.expect("it is sent");
+        let mut answer = Vec::new();
+        let read = stream.read_to_end(&mut answer);
+        let read = tokio::time::timeout(GIVE_UP, read).await.expect("the connection ends");
+        read.expect("it is read");
+        let answer = String::from_utf8_lossy(&answer).to_lowercase();
+        assert!(answer.contains("connection: close"), "{path}: {answer}");
+    }
+}

@@ -233,7 +233,8 @@ async fn only_the_holder_is_heard() {
         assert_eq!(said.body["rule"], rule, "{who}: {said:?}");
     }
     ok(&carol, announce(begin("carol", "sess_c"))).await;
-    ok(&desk.bob, announce(json!([says(5, "session.cancelled", json!({}))]))).await;
+    let ended = json!({ "cancelled_by": "system" });
+    ok(&desk.bob, announce(json!([says(5, "session.cancelled", ended)]))).await;
     ok(&desk.customer, Call::post(desk.path("/close"), json!({}))).await;
     let said = refused(&carol, announce(begin("carol", "sess_after"))).await;
     assert_eq!(said.body["rule"], "tasuki.holder", "{said:?}");
