@@ -9,15 +9,15 @@
 //! 2. [`ledger_key`], [`checkpoint_file`]: the key that signs checkpoints, and where they are kept
 //!    outside the database. [`aaep_keys`]: the keys that sign our manifest.
 //! 3. [`artifacts`]: what is behind the paths and URLs of a package. [`workq`]: the work queue
-//!    whose items follow a task. [`outside`] is what the engine's outbox reaches them through.
+//!    whose items follow a task. [`effect_runner`] runs the effects of the engine's outbox.
 
 pub mod aaep_keys;
 pub mod artifacts;
 pub mod audit_log;
 pub mod checkpoint_file;
 pub mod durable;
+pub mod effect_runner;
 pub mod ledger_key;
 pub mod message_archive;
-pub mod outside;
 pub mod webhook;
 pub mod workq;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use protocol::caller::{Caller, Principal};
 use protocol::conversation::command::Say;
 use protocol::conversation::part::Part;
-use protocol::conversation::telling::{Line, Turn};
+use protocol::conversation::turn_delivery::{Line, Turn};
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::step::{self, Command};
 use protocol::time::{Span, Time};

@@ -9,18 +9,17 @@
 //! 3. [`feed`]: following the ledger. The loops: [`connections`], [`deadlines`], [`dispatch`],
 //!    [`notices`], [`outbox`], [`retention`], [`seal`]. [`wake`], [`deliver`]: calling agents.
 //!    [`fork`]: after a loss. [`erasing`]: a whole conversation. [`announce`]: what agents tell
-//!    while they work. [`voice`]: what the server itself tells.
+//!    while they work. [`narrator`]: what the server itself tells.
 //! 4. [`query`], [`sessions`], [`mailbox`], [`access`], [`settings`], [`graphs`]: reading, who a
 //!    bearer is, what holds in its teamspace, and who answers a customer.
 //! 5. [`handshake`], [`listening`]: who hears what agents announce, on which terms, and their
-//!    answers. [`vouching`]: who signs our manifest.
+//!    answers. [`manifest_signing`]: who signs our manifest.
 
 pub mod access;
 pub mod announce;
 pub mod clock;
 pub mod connections;
 pub mod deadlines;
-mod decided;
 pub mod deliver;
 pub mod dispatch;
 pub mod erasing;
@@ -30,25 +29,26 @@ pub mod fork;
 pub mod graphs;
 pub mod handshake;
 pub mod ids;
-mod in_line;
 pub mod listening;
 pub mod mailbox;
+pub mod manifest_signing;
+mod multi_stream;
+pub mod narrator;
 pub mod notices;
 pub mod outbox;
+mod pending_commit;
 pub mod port;
+mod producer_callbacks;
 pub mod query;
 pub mod reading;
-mod requested;
 pub mod retention;
 pub mod seal;
+mod session_handoffs;
 pub mod sessions;
 pub mod settings;
 pub mod slots;
 pub mod submit;
-mod together;
 pub mod verdict;
-pub mod voice;
-pub mod vouching;
 pub mod wake;
 
 use std::sync::Arc;
@@ -207,7 +207,7 @@ impl Engine {
             tokio::spawn(notices::run(self.clone(), stopped.clone())),
             tokio::spawn(connections::run(self.clone(), stopped.clone())),
             tokio::spawn(dispatch::run(self.clone(), stopped.clone())),
-            tokio::spawn(voice::run(self.clone(), stopped.clone())),
+            tokio::spawn(narrator::run(self.clone(), stopped.clone())),
             tokio::spawn(retention::run(self.clone(), retention, stopped)),
         ];
         let notices = Loop { stop, tasks };

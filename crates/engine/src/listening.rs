@@ -2,11 +2,11 @@
 //! the listener's pace, so a slow listener does not hold up others. While its buffer is full, a
 //! scout reads ahead and brings critical events.
 
+mod announcement_follower;
 mod asked;
 mod asking;
-mod ear;
-mod first;
-mod sight;
+mod catch_up;
+mod session_access;
 
 use std::collections::{HashMap, VecDeque};
 use std::future::{self, Future};
@@ -31,11 +31,11 @@ use crate::announce::session_stream;
 use crate::feed::Followed;
 use crate::port::{Sequenced, StoreError};
 
+pub(crate) use announcement_follower::concerns;
+use announcement_follower::{Ear, changes_sides};
 pub use asked::Asked;
-pub(crate) use ear::concerns;
-use ear::{Ear, changes_sides};
-use first::First;
-pub use first::SESSIONS_LOOKED_AT_MAX;
+use catch_up::First;
+pub use catch_up::SESSIONS_LOOKED_AT_MAX;
 
 /// The stream of one subscription.
 #[derive(Debug)]

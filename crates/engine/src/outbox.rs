@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
 use protocol::caller::Caller;
-use protocol::conversation::telling::DELIVER;
+use protocol::conversation::turn_delivery::DELIVER;
 use protocol::handoff;
 use protocol::handoff::artifact::Seen;
 use protocol::handoff::package::Artifact;

@@ -29,7 +29,7 @@ pub struct Latest {
     pub position: u64,
     pub head: Hash,
     pub at: Time,
-    pub fate: Fate,
+    pub fate: WriteStatus,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub enum Durability {
 
 /// Whether a state was written, as far as the engine knows.
 #[derive(Debug, Clone)]
-pub enum Fate {
+pub enum WriteStatus {
     /// It was read from the store.
     Durable,
     /// It is on its way there.
@@ -58,7 +58,7 @@ pub struct Announced {
 /// Held by the task that waits for a commit. If it is dropped without an announcement, the commit
 /// counts as failed: then only the store knows. Until then it keeps the slot in use.
 #[derive(Debug)]
-pub struct Herald {
+pub struct CommitNotifier {
     announced: Arc<Announced>,
     _slot: Slot,
 }
@@ -108,11 +108,13 @@ impl Turn {
         *self.slot.lock() = Some(latest);
     }
 
-    /// A herald that announces whether the next state was written, and the fate that receives this.
-    pub fn herald(&self) -> (Herald, Fate) {
+    /// A notifier that announces whether the next state was written, and the status that receives
+    /// this.
+    pub fn notifier(&self) -> (CommitNotifier, WriteStatus) {
         let announced = Arc::<Announced>::default();
-        let herald = Herald { announced: Arc::clone(&announced), _slot: self.slot.clone() };
-        (herald, Fate::Announced(announced))
+        let notifier =
+            CommitNotifier { announced: Arc::clone(&announced), _slot: self.slot.clone() };
+        (notifier, WriteStatus::Announced(announced))
     }
 }
 
@@ -150,7 +152,7 @@ impl Slots {
 
 impl Latest {
     pub fn durable(state: Option<Arc<State>>, position: u64, head: Hash, at: Time) -> Self {
-        Self { state, position, head, at, fate: Fate::Durable }
+        Self { state, position, head, at, fate: WriteStatus::Durable }
     }
 
     /// A stream that does not exist.
@@ -160,7 +162,7 @@ impl Latest {
 
     /// Waits until it is known whether this state was written.
     pub async fn settled(&self) -> Durability {
-        let Fate::Announced(announced) = &self.fate else { return Durability::Durable };
+        let WriteStatus::Announced(announced) = &self.fate else { return Durability::Durable };
         loop {
             // Registered before the check, so an announcement in between is not missed.
             let known = announced.known.notified();
@@ -174,8 +176,8 @@ impl Latest {
     /// Whether the next command may build on this state.
     pub fn is_usable(&self) -> bool {
         match &self.fate {
-            Fate::Durable => true,
-            Fate::Announced(announced) => announced.durability() != Durability::Failed,
+            WriteStatus::Durable => true,
+            WriteStatus::Announced(announced) => announced.durability() != Durability::Failed,
         }
     }
 }
@@ -190,7 +192,7 @@ impl Announced {
     }
 }
 
-impl Herald {
+impl CommitNotifier {
     pub fn durable(self) {
         self.announce(DURABLE);
     }
@@ -204,7 +206,7 @@ impl Herald {
     }
 }
 
-impl Drop for Herald {
+impl Drop for CommitNotifier {
     fn drop(&mut self) {
         self.announce(FAILED);
     }

@@ -16,13 +16,13 @@ use tracing::Instrument;
 
 use crate::Engine;
 use crate::fork::Behind;
-use crate::in_line::InLine;
+use crate::multi_stream::First;
 use crate::outbox::Rings;
+use crate::pending_commit::PendingCommit;
 use crate::port::{
     Commit, CommitError, Committed, KeyScope, KeyedOutcome, RecordedOutcome, StoreError,
 };
-use crate::slots::{Durability, Herald, Latest, Turn};
-use crate::together::First;
+use crate::slots::{CommitNotifier, Durability, Latest, Turn};
 
 /// A conflict means that another command made progress, so a few tries are enough. More mean that
 /// something is wrong, and the caller is told.
@@ -192,7 +192,7 @@ impl Engine {
                 let first = First { turn, latest, change: *change, now };
                 Box::pin(self.attempt_together(asked, first, hold)).await
             }
-            Decided::InLine(in_line, done, outside) => {
+            Decided::PendingCommit(in_line, done, outside) => {
                 drop(turn);
                 let written = in_line.settle().await;
                 self.outbox_bells.ring(outside);
@@ -239,7 +239,11 @@ impl Engine {
                 // Before the commit can finish: after it, no reader may see the old state.
                 turn.put(prepared.next);
                 let receipt = self.store.commit(prepared.commit);
-                Decided::InLine(InLine::new(receipt, prepared.herald), prepared.done, outside)
+                Decided::PendingCommit(
+                    PendingCommit::new(receipt, prepared.notifier),
+                    prepared.done,
+                    outside,
+                )
             }
             Ok(change) => {
                 turn.put(latest.clone());
@@ -342,7 +346,7 @@ impl Engine {
             head = entry.hash;
             entries.push(entry);
         }
-        let (herald, fate) = turn.herald();
+        let (notifier, fate) = turn.notifier();
         let state = Arc::new(change.state);
         let next = Latest { state: Some(Arc::clone(&state)), position, head, at: now, fate };
         let done =
@@ -372,7 +376,7 @@ impl Engine {
             transcript: change.transcript,
             key,
         };
-        Prepared { commit, next, done, herald }
+        Prepared { commit, next, done, notifier }
     }
 
     pub(crate) fn settle(
@@ -441,12 +445,12 @@ pub(crate) struct Prepared {
     pub commit: Commit,
     pub next: Latest,
     pub done: Done,
-    pub herald: Herald,
+    pub notifier: CommitNotifier,
 }
 
 /// The result of a step.
 enum Decided {
-    InLine(InLine, Done, Rings),
+    PendingCommit(PendingCommit, Done, Rings),
     /// Other streams must move along.
     Together(Latest, Box<Change>, Time),
     Nothing(Latest, Outcome),

@@ -52,7 +52,7 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use engine::Engine;
-use engine::vouching::Vouching;
+use engine::manifest_signing::Vouching;
 use protocol::json::Bounds;
 use protocol::wake::WakeKey;
 use tokio::sync::watch;

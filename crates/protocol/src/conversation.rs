@@ -17,8 +17,8 @@ pub mod graph;
 pub mod part;
 pub mod reader;
 pub mod state;
-pub mod telling;
 pub mod topology;
+pub mod turn_delivery;
 
 #[cfg(test)]
 mod table_tests;

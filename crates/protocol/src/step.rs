@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::conversation::telling;
+use crate::conversation::turn_delivery;
 use crate::fork::{self, Forked};
 use crate::handoff::command::Looked;
 use crate::handoff::decide::Context;
@@ -112,7 +112,7 @@ pub enum Work {
     /// Call a recipient of a message.
     Wake(Wake),
     /// Tell the holder of a conversation what was said.
-    Deliver(Box<telling::Turn>),
+    Deliver(Box<turn_delivery::Turn>),
     /// Tell the producer of a session the result of a question.
     Tell(Tell),
 }

@@ -6,13 +6,13 @@
 //! the newest entries. The rules of the chain itself are `protocol::audit`.
 
 mod data;
+mod derived_rows;
 mod documents;
 mod export;
 pub mod format;
 mod import;
 mod jsonl;
 mod notes;
-mod remembered;
 mod report;
 mod snapshots;
 mod tail;

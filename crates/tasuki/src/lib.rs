@@ -8,6 +8,7 @@
 mod aaep_socket;
 pub mod audit;
 pub mod backup;
+mod checkpoint_check;
 pub mod cli;
 pub mod client;
 pub mod config;
@@ -19,5 +20,4 @@ mod remote;
 pub mod scripted;
 pub mod serve;
 pub mod socket;
-mod standing;
 pub mod telemetry;

@@ -12,14 +12,14 @@ use adapters::aaep_keys::KeyFile;
 use adapters::artifacts::Artifacts;
 use adapters::audit_log::log::Log;
 use adapters::checkpoint_file::CheckpointFiles;
-use adapters::outside::Outside;
+use adapters::effect_runner::Outside;
 use adapters::webhook::Webhook;
 use adapters::{audit_log, ledger_key};
 use anyhow::{Context, Result};
 use axum::Router;
 use engine::clock::{Clock, SystemClock};
 use engine::ids::{Ids, RandomIds};
-use engine::vouching::Vouching;
+use engine::manifest_signing::Vouching;
 use engine::{Engine, Loops};
 use gateways::http::{CompatSettings, Gateway, Open, Origins, Player};
 use gateways::listen::ConnectionCounts;
@@ -31,7 +31,7 @@ use tokio::task::JoinHandle;
 
 use crate::config::{Aaep, Config};
 use crate::scripted::at_work::{self, AtWork};
-use crate::{standing, telemetry};
+use crate::{checkpoint_check, telemetry};
 
 /// The socket through which the command line reaches a running server.
 pub const CONTROL_SOCKET: &str = "control.sock";
@@ -69,7 +69,7 @@ impl Node {
         let engine = Engine::new(Arc::new(store), Arc::new(SystemClock), ids)
             .asking_with(signer.reply_key())
             .sealing_cursors_with(signer.cursor_key());
-        if let Some(behind) = standing::behind(&config.data, &signer.verifier_key())? {
+        if let Some(behind) = checkpoint_check::behind(&config.data, &signer.verifier_key())? {
             tracing::error!(
                 ledger_size = behind.ledger_size,
                 checkpoint_size = behind.lost.size,

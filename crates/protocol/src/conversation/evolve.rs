@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::event::{Event, How, Opened, Routed, Said, Speaker};
 use super::state::{Closed, Conversation, HELD_MAX, Transcript, Turn};
-use super::telling::Told;
+use super::turn_delivery::Told;
 use crate::callback;
 use crate::canonical;
 use crate::ids::{AgentId, ConversationId};

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::decide::open::CUSTOMER_TEXT_BYTES_MAX;
-use super::telling::Told;
 use super::topology::Topology;
+use super::turn_delivery::Told;
 use crate::callback::Callback;
 use crate::caller::{Caller, Principal};
 use crate::fixed::Fixed;

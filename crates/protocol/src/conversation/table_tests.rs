@@ -5,7 +5,7 @@
 //! that of another one.
 
 mod graphs;
-mod telling;
+mod turn_delivery;
 mod world;
 
 use base64::Engine;

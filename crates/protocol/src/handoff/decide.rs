@@ -12,12 +12,12 @@ mod delegate;
 mod draft;
 mod elapse;
 mod extend_sla;
-mod final_look;
 mod follow;
 pub(crate) mod initiate;
 mod reassign;
 mod reject;
 pub(crate) mod verified;
+mod verify_completion;
 mod withdraw;
 mod workq_answered;
 

@@ -64,7 +64,7 @@ pub const TRANSFER: &str = "transfer";
 
 /// Verifies the final artifacts of a completion. Each completion has its own name, so that a new
 /// one does not inherit the retry delay of the old one.
-fn final_look(attempt: u32) -> String {
+fn verify_completion(attempt: u32) -> String {
     format!("{LOOK}/{attempt}")
 }
 
@@ -74,7 +74,7 @@ pub fn effects(handoff: &Handoff) -> Vec<Effect> {
     let (look, may_transfer) = match &made.stage {
         Stage::Validating(validating) => (validating.checks.is_open().then(|| LOOK.into()), false),
         Stage::Completing(completing) => {
-            let look = || final_look(made.completions).into();
+            let look = || verify_completion(made.completions).into();
             (completing.checks.is_open().then(look), true)
         }
         Stage::Activated(_) | Stage::Completed { .. } | Stage::Rejected { .. } => (None, true),

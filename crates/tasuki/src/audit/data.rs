@@ -10,10 +10,10 @@ use protocol::ledger::Entry;
 use protocol::step::Event;
 use store::sqlite::{DocumentRow, LedgerRow, ReadOnly};
 
+use super::derived_rows;
 use super::documents::{self, Found};
 use super::jsonl::Logs;
 use super::notes::{Beside, Lived, Notes};
-use super::remembered;
 use super::report::{Findings, Report};
 use super::snapshots::Snapshots;
 use super::transcripts::Transcripts;
@@ -79,7 +79,7 @@ fn verify_parts(
         reading.documents_before(i64::MAX)?;
         if let Some(snapshots) = reading.snapshots {
             let doubtful = snapshots.finish(&reading.auditor, &mut reading.findings);
-            let checked = remembered::check_rows(database, &doubtful, &mut reading.findings);
+            let checked = derived_rows::check_rows(database, &doubtful, &mut reading.findings);
             unless_damaged(checked, "deadlines and holds", &mut reading.findings)?;
         }
         if let Some(transcripts) = reading.transcripts {

@@ -17,7 +17,7 @@ use store::sqlite::{
     SnapshotRow,
 };
 
-use super::remembered;
+use super::derived_rows;
 use super::report::Findings;
 
 /// The snapshots that are still to come, by the last entry that each knows.
@@ -81,7 +81,7 @@ impl<'d> Snapshots<'d> {
     }
 
     fn difference_remembered(&self, stream: &Stream, state: Option<&State>) -> Option<String> {
-        match remembered::difference(self.database, stream, state?) {
+        match derived_rows::difference(self.database, stream, state?) {
             Ok(difference) => difference,
             Err(error) => Some(format!("what is remembered of it cannot be read: {error}")),
         }

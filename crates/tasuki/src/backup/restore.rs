@@ -13,7 +13,7 @@ use store::sqlite::{FILE_NAME, FolderLock, LOCK_FILE};
 use super::files::{self, Beginning, Names};
 use super::{Progress, Stage, put, verify};
 use crate::audit::{Beside, Report};
-use crate::{node, standing};
+use crate::{checkpoint_check, node};
 
 /// What to do with a folder that is not empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +81,7 @@ pub fn restore(
     kept.put_beside(&data)?;
     beginning.finish(&database)?;
     let behind = match &kept.beside.key {
-        Some(key) => standing::behind(&data, key.trim_end())?,
+        Some(key) => checkpoint_check::behind(&data, key.trim_end())?,
         None => None,
     };
     drop(lock);

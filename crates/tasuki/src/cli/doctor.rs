@@ -12,7 +12,7 @@ use store::sqlite::ReadOnly;
 use super::reach::Reach;
 use crate::client::{Call, Client};
 use crate::node::control_socket;
-use crate::{exit_code, output, standing};
+use crate::{checkpoint_check, exit_code, output};
 
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
@@ -111,7 +111,7 @@ fn sealed(data: &Path) -> Finding {
         return bad(check, "no database to compare with".to_owned());
     };
     if let Ok(key) = std::fs::read_to_string(data.join(ledger_key::PUBLIC_FILE)) {
-        match standing::behind(data, key.trim_end()) {
+        match checkpoint_check::behind(data, key.trim_end()) {
             Ok(None) => {}
             Ok(Some(behind)) => {
                 return bad(check, format!("{behind}; restore, or `tasuki ledger fork`"));

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use adapters::artifacts::{Artifacts, Settings};
-use adapters::outside::Outside;
+use adapters::effect_runner::Outside;
 use adapters::webhook::Webhook;
 use engine::Engine;
 use engine::clock::ManualClock;

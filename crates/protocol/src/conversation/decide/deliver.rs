@@ -5,7 +5,7 @@ use super::unreached;
 use crate::caller::Principal;
 use crate::conversation::event::{Delivered, Event, Unreached};
 use crate::conversation::state::Conversation;
-use crate::conversation::telling::REACHED_WITHIN;
+use crate::conversation::turn_delivery::REACHED_WITHIN;
 use crate::handoff::decide::Context;
 use crate::rejection::Rejection;
 

@@ -3,7 +3,7 @@
 //! it where it is.
 
 use super::accept::rejected;
-use super::{Context, Decision, final_look, parties};
+use super::{Context, Decision, parties, verify_completion};
 use crate::caller::Principal;
 use crate::handoff::artifact::{Finding, Seen};
 use crate::handoff::command::Looked;
@@ -30,7 +30,7 @@ pub fn decide(
     }
     match looked {
         Looked::Package { hash } => Ok(of_package(state, hash, seen, context)),
-        Looked::Completion { attempt } => Ok(final_look::decide(state, *attempt, seen)),
+        Looked::Completion { attempt } => Ok(verify_completion::decide(state, *attempt, seen)),
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use aaep::event::Decision;
 use aaep::handshake::read_handshake;
 use adapters::artifacts::{Artifacts, Settings};
-use adapters::outside::Outside;
+use adapters::effect_runner::Outside;
 use adapters::webhook::Webhook;
 use engine::Engine;
 use engine::clock::ManualClock;

@@ -1,6 +1,7 @@
 //! The server's own events: it tells listeners how a conversation changes hands, and carries out
-//! what agents request there (see [`crate::requested`]). It follows the ledger. The ids of its
-//! events are derived from the entry, so an entry is told once, however often the loop reads it.
+//! what agents request there (see [`crate::session_handoffs`]). It follows the ledger. The ids of
+//! its events are derived from the entry, so an entry is told once, however often the loop reads
+//! it.
 //!
 //! In a teamspace without subscriptions it announces nothing.
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::world::World;
 use crate::conversation::Event;
-use crate::conversation::telling::{Line, MESSAGES_MAX, REACHED_WITHIN};
+use crate::conversation::turn_delivery::{Line, MESSAGES_MAX, REACHED_WITHIN};
 use crate::ids::TeamspaceId;
 use crate::step;
 use crate::transfer;

@@ -8,7 +8,7 @@ use protocol::session::Session;
 use protocol::step::State;
 
 use super::Listening;
-use super::ear::tells;
+use super::announcement_follower::tells;
 use crate::Engine;
 use crate::feed::Followed;
 use crate::port::StoreError;

@@ -9,8 +9,8 @@ use protocol::step::{self, Change, Command, HoldState, HoldWrite};
 use protocol::time::Time;
 
 use crate::Engine;
-use crate::in_line::InLine;
 use crate::outbox::Rings;
+use crate::pending_commit::PendingCommit;
 use crate::port::{CommitError, StoreError};
 use crate::slots::{Durability, Latest, Turn};
 use crate::submit::{Asked, AssumedHold, Attempt, SubmitError};
@@ -122,7 +122,7 @@ impl Engine {
         let hold_key = step::needs(first.latest.state.as_deref(), asked.command).hold;
         let prepared = self.prepare(asked, &first.turn, &first.latest, first.change, first.now);
         first.turn.put(prepared.next);
-        let (mut commits, mut heralds) = (vec![prepared.commit], vec![prepared.herald]);
+        let (mut commits, mut heralds) = (vec![prepared.commit], vec![prepared.notifier]);
         let mut turns = Vec::new();
         for (other, change) in others.into_iter().zip(changes) {
             assert!(change.then.is_empty(), "what moves along asks nothing of others");
@@ -135,12 +135,12 @@ impl Engine {
             let prepared = self.prepare(&along, &other.turn, &other.latest, change, other.now);
             other.turn.put(prepared.next);
             commits.push(prepared.commit);
-            heralds.push(prepared.herald);
+            heralds.push(prepared.notifier);
             turns.push(other.turn);
         }
         let receipt = self.store.commit_together(commits);
         drop((first.turn, turns));
-        let written = InLine::of_several(receipt, heralds).settle().await;
+        let written = PendingCommit::of_several(receipt, heralds).settle().await;
         self.outbox_bells.ring(outside);
         match written {
             // The holds of the other streams are read again; the assumed hold of the first must be

@@ -4,24 +4,24 @@
 use tokio::runtime::Handle;
 
 use crate::port::{CommitError, Committed, Receipt};
-use crate::slots::Herald;
+use crate::slots::CommitNotifier;
 
-pub struct InLine {
+pub struct PendingCommit {
     waiting: Option<(Receipt, Heralds)>,
 }
 
 /// Nearly always there is one.
 enum Heralds {
-    One(Herald),
-    Several(Vec<Herald>),
+    One(CommitNotifier),
+    Several(Vec<CommitNotifier>),
 }
 
-impl InLine {
-    pub fn new(receipt: Receipt, herald: Herald) -> Self {
-        Self { waiting: Some((receipt, Heralds::One(herald))) }
+impl PendingCommit {
+    pub fn new(receipt: Receipt, notifier: CommitNotifier) -> Self {
+        Self { waiting: Some((receipt, Heralds::One(notifier))) }
     }
 
-    pub fn of_several(receipt: Receipt, heralds: Vec<Herald>) -> Self {
+    pub fn of_several(receipt: Receipt, heralds: Vec<CommitNotifier>) -> Self {
         Self { waiting: Some((receipt, Heralds::Several(heralds))) }
     }
 
@@ -36,7 +36,7 @@ impl InLine {
     }
 }
 
-impl Drop for InLine {
+impl Drop for PendingCommit {
     fn drop(&mut self) {
         if let Some((receipt, heralds)) = self.waiting.take()
             && let Ok(runtime) = Handle::try_current()
@@ -46,13 +46,13 @@ impl Drop for InLine {
     }
 }
 
-/// A herald that is dropped without an announcement counts as failed.
+/// A notifier that is dropped without an announcement counts as failed.
 fn announce(heralds: Heralds, result: &Result<Committed, CommitError>) {
     if result.is_err() {
         return;
     }
     match heralds {
-        Heralds::One(herald) => herald.durable(),
-        Heralds::Several(heralds) => heralds.into_iter().for_each(Herald::durable),
+        Heralds::One(notifier) => notifier.durable(),
+        Heralds::Several(heralds) => heralds.into_iter().for_each(CommitNotifier::durable),
     }
 }
