@@ -4,8 +4,7 @@
 use protocol::agent::profile::CAPACITY_MAX;
 use protocol::agent::{Agent, Kind, free_slot, slot_prefix};
 use protocol::caller::{Caller, Principal};
-use protocol::conversation::Conversation;
-use protocol::ids::{AgentId, ConversationId, MessageId, TeamspaceId};
+use protocol::ids::{AgentId, MessageId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
 use protocol::message::Message;
 use protocol::message::decide::send::BROADCAST_MAX;
@@ -48,7 +47,11 @@ impl Engine {
         if let Some(directory) = needs.directory {
             found(&mut facts, self.directory(&stream.teamspace, directory, needs.wakes).await?);
         }
-        facts.conversation = self.conversation(&stream.teamspace, needs.conversation).await?;
+        if let Some(id) = needs.conversation {
+            let subject = Subject::Conversation(id);
+            let related = Stream { teamspace: stream.teamspace.clone(), subject };
+            facts.conversation = self.current(&related).await?;
+        }
         if let Some(id) = needs.message {
             facts.message = self.message(&stream.teamspace, id).await?;
         }
@@ -99,18 +102,6 @@ impl Engine {
         let limit = usize::from(CAPACITY_MAX);
         let occupied = self.store.held(teamspace, &slot_prefix(&agent.id), limit).await?;
         Ok(free_slot(&agent.id, capacity, &occupied))
-    }
-
-    async fn conversation(
-        &self,
-        teamspace: &TeamspaceId,
-        id: Option<ConversationId>,
-    ) -> Result<Option<Box<Conversation>>, StoreError> {
-        let Some(id) = id else { return Ok(None) };
-        let stream = Stream { teamspace: teamspace.clone(), subject: Subject::Conversation(id) };
-        let state = self.current(&stream).await?;
-        let Some(State::Conversation(conversation)) = state.as_deref() else { return Ok(None) };
-        Ok(Some(conversation.clone()))
     }
 
     async fn message(

@@ -17,14 +17,14 @@ use crate::submit::Done;
 /// is answered with the state it waits in, and the event stream tells how it ended.
 pub const VERDICT_WAIT_MAX: Span = Span::from_millis(3_000);
 
-/// Entries that a verdict may be among: what came after it in the time we waited.
+/// The newest entries that are searched for the verdict.
 const RECENT_ENTRIES: usize = 8;
 
 impl Engine {
     /// The outcome with the verdict, if there is one soon.
     pub async fn with_verdict(&self, stream: &Stream, mut done: Done) -> Result<Done, StoreError> {
         self.wait_while(stream, is_being_checked).await?;
-        // Newest first: what came of it in the end, and not on the way.
+        // Newest first: the last result counts.
         for kept in self.history(stream, u64::MAX, RECENT_ENTRIES).await? {
             let entry = kept.entry;
             if entry.position < done.position {

@@ -123,7 +123,7 @@ fn settle(
         return Err(side.map_or(no_such, |_| not_allowed));
     }
     if settle.outcome.trim().is_empty() {
-        return Err(invalid("outcome", "what came of it"));
+        return Err(invalid("outcome", "the result of the call"));
     }
     let settled = Settled {
         holder: conversation.holder.clone(),

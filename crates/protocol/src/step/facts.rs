@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::HoldState;
+use super::{HoldState, State};
 use crate::ids::{AgentId, ConversationId, GraphId, MessageId};
 use crate::warning::Kinds;
 use crate::{agent, conversation, graph, message, session, teamspace};
@@ -37,9 +37,19 @@ pub struct Facts {
     pub queue: Option<agent::Agent>,
     pub graph: Option<Arc<graph::Ready>>,
     pub turn: Option<Box<conversation::graph::TurnFacts>>,
-    pub conversation: Option<Box<conversation::Conversation>>,
+    /// The state of the related conversation; shared, not copied.
+    pub conversation: Option<Arc<State>>,
     /// What a session has used so far; `None` as long as all of it is assumed to be new.
     pub session: Option<Arc<session::Known>>,
+}
+
+impl Facts {
+    pub fn conversation(&self) -> Option<&conversation::Conversation> {
+        match self.conversation.as_deref() {
+            Some(State::Conversation(conversation)) => Some(conversation),
+            _ => None,
+        }
+    }
 }
 
 /// Which facts to read for a command.

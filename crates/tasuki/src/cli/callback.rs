@@ -34,7 +34,7 @@ pub struct AskArgs {
 pub struct DoneArgs {
     /// The conversation's id
     id: String,
-    /// What came of it, such as reached
+    /// The result of the call, such as reached
     #[arg(long, value_name = "TEXT")]
     outcome: String,
 }

@@ -254,7 +254,7 @@ fn hint_at(refused: &Refused) -> Option<&'static str> {
             Some("`tasuki ledger fork --reason TEXT` goes on without what is missing")
         }
         "wrong_state" if refused.detail.contains("transfer") => {
-            Some("`tasuki transfer show ID` tells how it stands")
+            Some("`tasuki transfer show ID` shows its state")
         }
         "wrong_state" => Some("`tasuki handoff show ID` tells what happened to it"),
         "unknown_agent" if is_about("queue: ") => {

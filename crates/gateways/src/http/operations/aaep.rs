@@ -44,7 +44,7 @@ pub const AAEP: [Operation; 15] = [
         ..read(
             "/aaep/v1/sessions/{session}/decisions/{reply_token}",
             "await_decision",
-            "What became of a question; waits for it if asked to.",
+            "The result of a question; waits for it if asked to.",
         )
     },
     Operation {

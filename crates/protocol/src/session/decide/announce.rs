@@ -208,7 +208,7 @@ impl Batch<'_> {
         }
         let opening = opening(event, self.producer.clone()).map_err(Closed::Flawed)?;
         if let Some(id) = opening.conversation {
-            let conversation = self.context.facts.conversation.as_deref();
+            let conversation = self.context.facts.conversation();
             let takes_part = conversation
                 .is_some_and(|it| it.id == id && it.side(self.context.caller).is_some());
             if !takes_part {
@@ -225,7 +225,7 @@ impl Batch<'_> {
         let is_server = self.context.caller.principal == Principal::System;
         let id = self.session.as_ref().and_then(|session| session.conversation);
         let Some(id) = id.filter(|_| !is_server) else { return Ok(()) };
-        let conversation = self.context.facts.conversation.as_deref().filter(|it| it.id == id);
+        let conversation = self.context.facts.conversation().filter(|it| it.id == id);
         let speaks = conversation
             .is_some_and(|it| it.closed.is_none() && it.speaker() == Some(self.producer));
         if speaks || ends(&event.payload) {

@@ -15,7 +15,7 @@ pub fn decide(
     handover: &Handover,
     context: Context<'_>,
 ) -> Result<Decision, Rejection> {
-    check_server(context, "say what became of a handoff")?;
+    check_server(context, "record the result of a handoff")?;
     let Some(session) = state else { return Ok(Decision::default()) };
     let key = handover_key(id, &handover.event_id);
     let is_known = context.facts.session.as_ref().is_some_and(|it| it.holds.contains_key(&key));

@@ -44,7 +44,7 @@ pub fn transfer(asked: &Asked<'_>, asking: &Asking) -> Result<Vec<ConversationEv
     let unknown = Rejection::UnknownAgent { field: "to", agent: asking.to.clone() };
     let to = asked.context.facts.agent.as_ref().ok_or(unknown)?;
     if to.id == first {
-        return Err(invalid("to", "somebody else"));
+        return Err(invalid("to", "another person or queue"));
     }
     match (asking.kind, to.kind) {
         (Kind::Blind, AgentKind::Queue) => blind(asked, asking, &to.queue_settings(), reason),

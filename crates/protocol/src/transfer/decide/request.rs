@@ -201,10 +201,11 @@ fn check(request: &Request) -> Result<(), Rejection> {
     if let Some(problem) = request.wanted.iter().flat_map(|it| it.problems()).next() {
         return Err(invalid(&format!("wanted.{}", problem.field), &problem.expected));
     }
+    request.context.check()?;
     if request.kind == Kind::Blind && !request.context.is_empty() {
         return Err(invalid("context", "nothing for a blind transfer; `warm` takes it along"));
     }
-    request.context.check()
+    Ok(())
 }
 
 /// The requested queue, or the teamspace's default.

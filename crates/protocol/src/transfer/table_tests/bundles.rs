@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::world::World;
+use crate::transfer::bundle::WARM_CONTEXT_BYTES_MAX;
 
 /// A person sees the newest bundle, and each event names its bundle.
 #[test]
@@ -83,6 +84,18 @@ fn the_person_knows_what_happened_before() {
         let asked = format!("bob request epoch=1 context={}", json!({ "voice": voice }));
         let shown = World::script(&["shop open agent=bob => idle bob@1"]).line(&asked);
         assert_eq!(shown, format!("invalid {field}"), "{voice}");
+    }
+    // A field that is wrong is named before the rule that a blind transfer takes no context.
+    let wrong = json!({ "voice": { "sipUri": "http://x", "callerId": "+34", "codec": "opus",
+        "dtmfSupported": true } });
+    let large = json!({ "warm_context": { "a": "x".repeat(WARM_CONTEXT_BYTES_MAX) } });
+    let fine = json!({ "summary": "refund" });
+    for (context, field) in
+        [(wrong, "context.voice.sipUri"), (large, "context.warm_context"), (fine, "context")]
+    {
+        let asked = format!("bob request epoch=1 type=blind context={context}");
+        let shown = World::script(&["shop open agent=bob => idle bob@1"]).line(&asked);
+        assert_eq!(shown, format!("invalid {field}"));
     }
     let mut world = world;
     world.erase(2);

@@ -151,7 +151,7 @@ impl Producing {
                     output::remark(&format!("{status}{answer}"));
                     return Ok(());
                 }
-                None => bail!("expected what became of the question"),
+                None => bail!("expected the result of the question"),
             }
         }
     }
