@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::Router;
+use axum::response::Response;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
@@ -158,6 +159,9 @@ impl ConnectionCounts {
     }
 }
 
+/// Makes the answer to a path whose handler did not answer in time.
+pub type Unanswered = fn(&str) -> fn() -> Response;
+
 /// Serves the router until `stop` is true or its sender is gone.
 ///
 /// Then it accepts no more, closes idle connections, and waits for the others to answer their
@@ -167,12 +171,13 @@ impl ConnectionCounts {
 pub async fn serve(
     endpoint: Endpoint,
     router: Router,
+    unanswered: Unanswered,
     limits: ConnectionLimits,
     counts: Arc<ConnectionCounts>,
     mut stop: watch::Receiver<bool>,
 ) {
     let gate = Gate::new(&limits, Arc::clone(&counts));
-    let host = Arc::new(Host { router, limits, counts });
+    let host = Arc::new(Host { router, limits, counts, unanswered });
     let mut connections = JoinSet::new();
     let mut is_pausing = false;
     loop {

@@ -49,7 +49,7 @@ impl AaepSocket {
 
     pub fn serve(self, node: &Node) -> (JoinHandle<()>, PathBuf) {
         let uid = rustix::process::geteuid().as_raw();
-        let serving = gateways::http::serve_aaep_socket(node.gateway.clone(), self.listener, uid);
+        let serving = gateways::http::serve_aaep_socket(node.aaep.clone(), self.listener, uid);
         (tokio::spawn(serving), self.path)
     }
 }

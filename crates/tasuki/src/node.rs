@@ -21,7 +21,7 @@ use engine::clock::{Clock, SystemClock};
 use engine::ids::{Ids, RandomIds};
 use engine::manifest_signing::Vouching;
 use engine::{Engine, Loops};
-use gateways::http::{CompatSettings, Gateway, Open, Origins, Player};
+use gateways::http::{Aaep, Api, CompatSettings, Open, Origins, Player, Served};
 use gateways::listen::ConnectionCounts;
 use gateways::proxy::TrustedProxies;
 use protocol::ids::TeamspaceId;
@@ -29,7 +29,7 @@ use store::Sqlite;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use crate::config::{Aaep, Config};
+use crate::config::{self, Config};
 use crate::scripted::at_work::{self, AtWork};
 use crate::{checkpoint_check, telemetry};
 
@@ -41,7 +41,8 @@ pub const CONTROL_SOCKET: &str = "control.sock";
 pub struct Node {
     pub engine: Engine,
     pub router: Router,
-    pub gateway: Gateway,
+    /// The state of AAEP, for its Unix socket.
+    pub aaep: Aaep,
     pub connections: Arc<ConnectionCounts>,
     loops: Loops,
     /// The scripted agent, if it runs, and whether it is ready.
@@ -93,7 +94,7 @@ impl Node {
             TrustedProxies::parse(&config.trusted_proxies).context("cannot use trusted_proxies")?;
         let origins = Origins::parse(&config.ws_origins).context("cannot use ws_origins")?;
         let (scripted, compat) = scripted(&config.aaep, &engine, &stopping);
-        let gateway = Gateway::new(
+        let api = Api::new(
             engine.clone(),
             config.request_limits(),
             proxies,
@@ -105,21 +106,13 @@ impl Node {
         .allowing_origins(origins)
         .showing_metrics_to(config.metrics)
         .with_compat(compat);
-        let gateway = match config.telemetry.traces_url()? {
-            Some(_) => gateway.joining_traces(telemetry::join_trace),
-            None => gateway,
+        let api = match config.telemetry.traces_url()? {
+            Some(_) => api.joining_traces(telemetry::join_trace),
+            None => api,
         };
-        let (router, followers) = (gateway.clone().router(), followers.into());
-        Ok(Self {
-            engine,
-            router,
-            gateway,
-            connections,
-            loops,
-            scripted,
-            followers,
-            stop_followers,
-        })
+        let Served { router, aaep } = api.serve();
+        let followers = followers.into();
+        Ok(Self { engine, router, aaep, connections, loops, scripted, followers, stop_followers })
     }
 
     /// Returns once the scripted agent is ready.
@@ -149,7 +142,7 @@ impl Node {
 
 /// The scripted agent, if it runs here, and the channel to reach it.
 fn scripted(
-    settings: &Aaep,
+    settings: &config::Aaep,
     engine: &Engine,
     stopping: &watch::Receiver<bool>,
 ) -> (Option<Scripted>, CompatSettings) {

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use gateways::http::unanswered;
 use gateways::listen::{self, Endpoint};
 use gateways::tls::{self, TlsError, TlsFiles};
 use serde_json::{Value, json};
@@ -55,7 +56,14 @@ pub async fn run(mut config: Config, demo: Demo) -> Result<()> {
     let limits = config.connection_limits();
     let serving = [endpoint, Endpoint::Unix(control)].map(|endpoint| {
         let counts = node.connections.clone();
-        tokio::spawn(listen::serve(endpoint, node.router.clone(), limits, counts, stopped.clone()))
+        tokio::spawn(listen::serve(
+            endpoint,
+            node.router.clone(),
+            unanswered,
+            limits,
+            counts,
+            stopped.clone(),
+        ))
     });
     let aaep = aaep.map(|socket| socket.serve(&node));
     let url = format!("{}://{address}", if is_https { "https" } else { "http" });

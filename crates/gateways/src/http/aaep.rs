@@ -1,479 +1,64 @@
-//! `/aaep/v1`: agents announce what they do, and learn what people decided. The events are passed
-//! on unchanged; their rules are in [`protocol::session`].
+//! The Agent Accessibility Event Protocol: agents announce sessions, listeners follow and answer.
+//!
+//! - [`sessions`], [`listening`]: announcing, reading and answering over HTTP.
+//! - [`socket`], [`local`]: the same over a WebSocket and a Unix socket, both by [`connection`].
+//! - [`compat`]: the layout of paths that other tools use.
+//! - [`manifest`]: what the server says about itself, signed.
 
 pub mod compat;
-mod connection;
-mod critical;
+pub mod connection;
+pub mod critical;
 pub mod erase;
 pub mod listening;
 pub mod local;
+pub mod manifest;
+pub mod manifest_operations;
+pub mod operations;
+pub mod sessions;
 pub mod socket;
+pub mod state;
 
-use aaep::machine::Outcome;
-use aaep::read::read;
-use axum::Json;
-use axum::body::Bytes;
-use axum::extract::rejection::PathRejection;
-use axum::extract::{FromRequest, Path, Request, State};
-use axum::http::header;
-use engine::announce::session_stream;
-use engine::port::ListOf;
-use engine::sessions::{DECISION_WAIT_MAX, Placed, Question, SESSION_EVENTS_PAGE_MAX};
-use protocol::caller::Caller;
-use protocol::ids::SessionId;
-use protocol::rejection::Rejection;
-use protocol::session::event::{Handover, HandoverOutcome, Said};
-use protocol::session::{ANNOUNCED_EVENTS_MAX, Given, Session, Status};
-use protocol::step::State as Aggregate;
-use protocol::time::{Span, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
-use serde_json::{Map, Number, Value};
+use axum::Router;
 
-use super::Gateway;
-use super::auth::{Asker, authenticate};
-use super::cursors;
-use super::handoffs::parse_limit;
-use super::input::{Asked, Named, Names};
-use super::problem::Problem;
-use super::view::ListPage;
-use crate::body::read_body;
-use critical::count_critical;
+use super::shared::routes::Routes;
+use manifest_operations::MANIFEST;
+use operations::AAEP;
+use state::Aaep;
 
-pub use critical::PRODUCER_CRITICAL;
-
-/// The largest request. Events have a few hundred bytes, and the longest 256 KiB.
-pub const EVENTS_BYTES_MAX: usize = 1024 * 1024;
-
-const NDJSON: &str = "application/x-ndjson";
-const JSON: &str = "application/json";
-
-impl Names for SessionId {
-    const WHAT: &'static str = "session";
+pub fn routes(aaep: Aaep) -> Router {
+    let routes = Routes::new(&[&AAEP, &MANIFEST])
+        .route("/aaep/v1/events", |at| at.get(listening::listen).post(sessions::announce))
+        .route("/aaep/v1/subscriptions", |at| at.post(listening::subscribe))
+        .route("/aaep/v1/replies", |at| at.post(listening::reply))
+        .route("/aaep/v1/sessions", |at| at.get(sessions::list))
+        .route("/aaep/v1/sessions/{session}", |at| at.get(sessions::show))
+        .route("/aaep/v1/sessions/{session}/events", |at| at.get(sessions::events))
+        .route("/aaep/v1/sessions/{session}/erase", |at| at.post(erase::erase))
+        .route("/aaep/v1/sessions/{session}/decisions/{reply_token}", |at| {
+            at.get(sessions::decision)
+        })
+        .route("/.well-known/aaep-manifest.json", |at| at.get(manifest::manifest))
+        .route("/.well-known/aaep-manifest.jws", |at| at.get(manifest::signed_manifest))
+        .route("/.well-known/aaep-jwks.json", |at| at.get(manifest::keys))
+        .route("/v1/aaep/keys", |at| at.get(manifest::list))
+        .route("/v1/aaep/keys/rotate", |at| at.post(manifest::rotate))
+        .route("/aaep/v1/ws", |at| at.get(socket::open));
+    with_compat(routes).with_state(aaep)
 }
 
-/// An event, a list of events, or one on each line: of one session, in order.
-/// `aaep::read` reads it; `/schemas/aaep.json` says what an event is.
-#[derive(Debug, JsonSchema)]
-#[schemars(untagged)]
-pub enum EventsInput {
-    #[expect(dead_code, reason = "it is read by hand")]
-    One(Map<String, Value>),
-    #[expect(dead_code, reason = "it is read by hand")]
-    Several(#[schemars(length(min = 1, max = ANNOUNCED_EVENTS_MAX))] Vec<Map<String, Value>>),
-}
-
-/// What was recorded.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct EventsRecorded {
-    pub session_id: String,
-    /// How many events the request had, including those that were already recorded.
-    pub n_events: usize,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SessionsInput {
-    /// `open`, or another status.
-    #[serde(default)]
-    pub status: Option<String>,
-    #[serde(default)]
-    pub limit: Option<String>,
-    #[serde(default)]
-    pub cursor: Option<String>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SessionEventsInput {
-    /// The cursor of the last event that is known.
-    #[serde(default)]
-    pub after: Option<String>,
-    #[serde(default)]
-    pub limit: Option<String>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct DecisionInput {
-    /// How long to wait for an answer, such as `20s`; at most 25 seconds.
-    #[serde(default)]
-    pub wait: Option<String>,
-}
-
-/// The current state of a session.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct SessionView {
-    pub session_id: String,
-    pub producer: String,
-    pub status: Status,
-    pub started_at: String,
-    pub n_events: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub conversation_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub parent_session_id: Option<String>,
-    /// Questions that wait for an answer.
-    pub pending: Vec<PendingView>,
-    /// The result of the last requested handoff, in a session of a conversation.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub handoff: Option<HandoverView>,
-}
-
-/// The result of a handoff that a producer requested.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct HandoverView {
-    /// The event that requested it.
-    pub event_id: String,
-    /// `requested`, `routed`, `default_queue` or `refused`.
-    pub outcome: &'static str,
-    /// Why it was refused, as a code.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub code: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub transfer_id: Option<String>,
-    /// For a change of hands between AI agents: its place in the transcript.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub route: Option<u64>,
-    /// The agent or the queue that has the conversation since then.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub to: Option<String>,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct PendingView {
-    pub reply_token: String,
-    pub event_id: String,
-    pub due_at: String,
-}
-
-/// Events in order. `next_cursor` is there when there are more.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct SessionEvents {
-    pub items: Vec<SessionEvent>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub next_cursor: Option<String>,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct SessionEvent {
-    pub cursor: String,
-    pub recorded_at: String,
-    #[schemars(with = "Map<String, Value>")]
-    pub event: Said,
-}
-
-/// The result of a question.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct DecisionView {
-    pub session_id: String,
-    pub reply_token: String,
-    pub status: DecisionStatus,
-    /// `accept` or `reject`, for a confirmation: from an answer, or because its time is over.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub decision: Option<&'static str>,
-    /// For a clarification: the answer, or the default that its producer gave.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub response: Option<Value>,
-    /// Who answered, as the record names them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub answered_by: Option<String>,
-    /// The name that the answer itself gives.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub decided_by: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub decision_rationale: Option<String>,
-    /// Another action that the answer asks for instead. The original action is refused.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub modified_action: Option<Map<String, Value>>,
-    /// How sure the sender of a clarification's answer is, from 0 to 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<f64>")]
-    pub confidence: Option<Number>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub due_at: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub settled_at: Option<String>,
-    /// Until when an action that cannot be undone may rely on this accept.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expires_at: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum DecisionStatus {
-    /// There is no answer yet.
-    Open,
-    Answered,
-    TimedOut,
-    /// The producer went on, or the session is over.
-    Withdrawn,
-    /// The answer was erased.
-    Erased,
-}
-
-/// Events from a caller that may announce them.
-pub struct Announce {
-    caller: Caller,
-    session: SessionId,
-    events: Vec<Said>,
-}
-
-impl FromRequest<Gateway> for Announce {
-    type Rejection = Problem;
-
-    async fn from_request(request: Request, gateway: &Gateway) -> Result<Self, Problem> {
-        let (parts, body) = request.into_parts();
-        let caller = authenticate(gateway, &parts).await?.member()?.caller;
-        let bytes = read_body(body, EVENTS_BYTES_MAX, gateway.limits.body_read_ms_max).await?;
-        let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let essence = kind.unwrap_or_default().split(';').next().unwrap_or_default().trim();
-        let events = match essence.to_ascii_lowercase().as_str() {
-            JSON => events_in(&bytes)?,
-            NDJSON => lines_in(&bytes)?,
-            _ => {
-                let detail = format!("content-type: expected {JSON} or {NDJSON}");
-                return Err(Problem::new("unsupported_media_type", detail).field("content-type"));
-            }
-        };
-        let session = session_of(&events)?;
-        Ok(Self { caller, session, events })
-    }
-}
-
-fn events_in(bytes: &[u8]) -> Result<Vec<Said>, Problem> {
-    let is_list = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
-    let read = match is_list {
-        true => serde_json::from_slice::<Vec<Box<RawValue>>>(bytes),
-        false => serde_json::from_slice(bytes).map(|one| vec![one]),
-    };
-    let events = read.map_err(|error| not_json("body", &error))?;
-    Ok(events.into_iter().map(Said::from).collect())
-}
-
-/// Empty lines are skipped, so the last line may end with a line feed.
-fn lines_in(bytes: &Bytes) -> Result<Vec<Said>, Problem> {
-    let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
-    let read = |(index, line): (usize, &[u8])| {
-        let event = serde_json::from_slice::<Box<RawValue>>(line);
-        event.map(Said::from).map_err(|error| not_json(&format!("events[{index}]"), &error))
-    };
-    lines.enumerate().map(read).collect()
-}
-
-fn not_json(field: &str, error: &serde_json::Error) -> Problem {
-    let detail = format!("{field}: expected an event as JSON ({error})");
-    Problem::new("json_invalid", detail).field(field)
-}
-
-/// The session of the first event. The rules check that the other events belong to it.
-fn session_of(events: &[Said]) -> Result<SessionId, Problem> {
-    let first = events.first().ok_or_else(|| Problem::schema_invalid("events", "an event"))?;
-    let event = read(first.text()).map_err(|flaws| Rejection::EventRefused { index: 0, flaws })?;
-    let id = event.envelope.session_id.parse::<SessionId>();
-    id.map_err(|error| Problem::schema_invalid("session_id", error.expected))
-}
-
-pub async fn announce(
-    State(gateway): State<Gateway>,
-    Announce { caller, session, events }: Announce,
-) -> Result<Json<EventsRecorded>, Problem> {
-    let n_events = events.len();
-    let counted = count_critical(&gateway, &caller, &events)?;
-    let recorded = gateway.engine.announce(&caller, &session, events).await;
-    if recorded.is_err() {
-        counted.give_back();
-    }
-    recorded?;
-    Ok(Json(EventsRecorded { session_id: session.to_string(), n_events }))
-}
-
-pub async fn list(
-    State(gateway): State<Gateway>,
-    asker: Asker,
-    Asked(input): Asked<SessionsInput>,
-) -> Result<Json<ListPage<SessionView>>, Problem> {
-    let caller = asker.member()?.caller;
-    let limit = parse_limit(input.limit.as_deref())?;
-    let before = cursors::row_before(&gateway, &caller, "sessions", input.cursor.as_deref())?;
-    let status = input.status.as_deref().map(parse_status).transpose()?;
-    let page = gateway.engine.list(&caller.teamspace, ListOf::Sessions, before, limit).await?;
-    let shown = page.items.iter().filter_map(|item| {
-        let Aggregate::Session(session) = item.state.as_ref() else { return None };
-        let is_wanted = status.is_none_or(|status| session.status == status);
-        (is_wanted && session.is_shown_to(&caller)).then(|| view(session))
-    });
-    let items = shown.collect();
-    Ok(Json(ListPage {
-        items,
-        next_cursor: cursors::next_row(&gateway, &caller, "sessions", page.next),
-    }))
-}
-
-pub async fn show(
-    State(gateway): State<Gateway>,
-    asker: Asker,
-    Named(id): Named<SessionId>,
-) -> Result<Json<SessionView>, Problem> {
-    let caller = asker.member()?.caller;
-    visible(&gateway, &caller, &id).await.map(|session| Json(view(&session)))
-}
-
-pub async fn events(
-    State(gateway): State<Gateway>,
-    asker: Asker,
-    Named(id): Named<SessionId>,
-    Asked(input): Asked<SessionEventsInput>,
-) -> Result<Json<SessionEvents>, Problem> {
-    let caller = asker.member()?.caller;
-    visible(&gateway, &caller, &id).await?;
-    let teamspace = &caller.teamspace;
-    let after = input.after.as_deref();
-    let opened = after.map(|text| cursors::announced_after(&gateway, teamspace, ("after", text)));
-    let after_cursor = opened.transpose()?;
-    let no_place = || {
-        let expected = "the cursor of an event of this session";
-        cursors::refused("after", after.unwrap_or_default(), expected)
-    };
-    let limit = parse_limit(input.limit.as_deref())?.min(SESSION_EVENTS_PAGE_MAX);
-    let stream = session_stream(&caller, &id);
-    let found = gateway.engine.session_events(&stream, after_cursor, limit).await?;
-    let (events, has_more) = found.map_err(|_| no_place())?;
-    let show = |Placed { cursor, at, said }| SessionEvent {
-        cursor: cursors::announced(&gateway, teamspace, cursor),
-        recorded_at: at.to_string(),
-        event: said,
-    };
-    let items: Vec<_> = events.into_iter().map(show).collect();
-    let last = items.last().map(|shown| shown.cursor.clone());
-    Ok(Json(SessionEvents { items, next_cursor: last.filter(|_| has_more) }))
-}
-
-pub async fn decision(
-    State(gateway): State<Gateway>,
-    asker: Asker,
-    path: Result<Path<(String, String)>, PathRejection>,
-    Asked(input): Asked<DecisionInput>,
-) -> Result<Json<DecisionView>, Problem> {
-    let caller = asker.member()?.caller;
-    let nothing = || Problem::not_found("session");
-    let Path((id, reply_token)) = path.map_err(|_| nothing())?;
-    let id: SessionId = id.parse().map_err(|_| nothing())?;
-    visible(&gateway, &caller, &id).await?;
-    let wait = input.wait.as_deref().map(str::parse::<Span>).transpose();
-    let wait = wait.map_err(|error| Problem::schema_invalid("wait", &error.to_string()))?;
-    if wait.is_some_and(|wait| wait > DECISION_WAIT_MAX) {
-        return Err(Problem::schema_invalid("wait", &format!("at most {DECISION_WAIT_MAX}")));
-    }
-    let stream = session_stream(&caller, &id);
-    let engine = &gateway.engine;
-    let question = match wait {
-        Some(wait) => engine.question_settled(&stream, &reply_token, wait).await?,
-        None => engine.question(&stream, &reply_token).await?,
-    };
-    let question = question.ok_or_else(|| Problem::not_found("question"))?;
-    Ok(Json(decided(&id, reply_token, question)))
-}
-
-/// A session of the caller's teamspace, if it is the caller's own or the caller sees all of them.
-async fn visible(gateway: &Gateway, caller: &Caller, id: &SessionId) -> Result<Session, Problem> {
-    let session = gateway.engine.session(&session_stream(caller, id)).await?;
-    let shown = session.filter(|session| session.is_shown_to(caller));
-    shown.ok_or_else(|| Problem::not_found("session"))
-}
-
-fn parse_status(word: &str) -> Result<Status, Problem> {
-    let all = [Status::Open, Status::Completed, Status::Errored, Status::Cancelled];
-    let found = all.into_iter().find(|status| status.as_str() == word);
-    let expected = "open, completed, errored or cancelled";
-    found.ok_or_else(|| Problem::schema_invalid("status", expected))
-}
-
-fn view(session: &Session) -> SessionView {
-    let pending = session.machine.pending().iter().map(|question| PendingView {
-        reply_token: question.reply_token().to_owned(),
-        event_id: question.event_id().to_owned(),
-        due_at: question.due().to_string(),
-    });
-    SessionView {
-        session_id: session.id.to_string(),
-        producer: session.producer.to_string(),
-        status: session.status,
-        started_at: session.started_at.to_string(),
-        n_events: session.n_events,
-        conversation_id: session.conversation.map(|id| id.to_string()),
-        parent_session_id: session.parent.as_ref().map(ToString::to_string),
-        pending: pending.collect(),
-        handoff: session.handover.as_ref().map(handover),
-    }
-}
-
-fn handover(it: &Handover) -> HandoverView {
-    let (code, is_route) = match &it.outcome {
-        HandoverOutcome::Refused { code } => (Some(code.clone()), false),
-        HandoverOutcome::Routed => (None, true),
-        HandoverOutcome::Requested | HandoverOutcome::DefaultQueue => (None, false),
-    };
-    HandoverView {
-        event_id: it.event_id.clone(),
-        outcome: it.outcome.as_str(),
-        code,
-        transfer_id: it.transfer.map(|id| id.to_string()),
-        route: it.number.filter(|_| is_route),
-        to: it.to.as_ref().map(ToString::to_string),
-    }
-}
-
-fn decided(id: &SessionId, reply_token: String, question: Question) -> DecisionView {
-    let (status, outcome, at) = match &question {
-        Question::Open { .. } => (DecisionStatus::Open, None, None),
-        Question::Answered { outcome, at, .. } => {
-            (DecisionStatus::Answered, Some(*outcome), Some(*at))
-        }
-        Question::TimedOut { outcome, at, .. } => {
-            (DecisionStatus::TimedOut, Some(*outcome), Some(*at))
-        }
-        Question::Withdrawn => (DecisionStatus::Withdrawn, None, None),
-        Question::Erased { at } => (DecisionStatus::Erased, None, Some(*at)),
-    };
-    let mut shown = DecisionView {
-        session_id: id.to_string(),
-        reply_token,
-        status,
-        decision: outcome.and_then(|outcome| match outcome {
-            Outcome::Accepted => Some("accept"),
-            Outcome::Rejected => Some("reject"),
-            Outcome::Answered | Outcome::Unanswered | Outcome::Withdrawn => None,
-        }),
-        response: None,
-        answered_by: None,
-        decided_by: None,
-        decision_rationale: None,
-        modified_action: None,
-        confidence: None,
-        due_at: None,
-        settled_at: at.as_ref().map(Time::to_string),
-        expires_at: None,
-    };
-    match question {
-        Question::Open { due } => shown.due_at = Some(due.to_string()),
-        Question::Answered { answer, .. } => {
-            shown.answered_by = Some(answer.by);
-            shown.expires_at = answer.expires_at.as_ref().map(Time::to_string);
-            shown.decided_by = answer.decided_by;
-            shown.decision_rationale = answer.rationale;
-            shown.modified_action = answer.modified_action;
-            shown.confidence = answer.confidence;
-            if let Given::Response(response) = answer.given {
-                let value = serde_json::to_value(response).expect("an answer is plain data");
-                shown.response = Some(value);
-            }
-        }
-        Question::TimedOut { default_response, .. } => {
-            shown.response = default_response.map(Value::from);
-        }
-        Question::Withdrawn | Question::Erased { .. } => {}
-    }
-    shown
+fn with_compat(routes: Routes<Aaep>) -> Routes<Aaep> {
+    routes
+        .route("/aaep/compat/{agent}/events", |at| {
+            at.get(compat::listen).fallback(compat::other_methods)
+        })
+        .route("/aaep/compat/{agent}/messages", |at| {
+            at.post(compat::messages).fallback(compat::other_methods)
+        })
+        .route("/aaep/compat/{agent}/sessions", |at| {
+            at.post(compat::sessions).fallback(compat::other_methods)
+        })
+        .route("/aaep/compat/{agent}/healthz", |at| {
+            at.get(compat::healthz).fallback(compat::other_methods)
+        })
+        .route("/aaep/compat/{agent}/ws", |at| at.get(compat::open))
 }

@@ -1,139 +1,25 @@
-//! `/v1/agents`: the directory of a teamspace.
+//! The directory of a teamspace: its agents, whether people are there, and where agents are reached.
 
-use std::collections::BTreeSet;
+pub mod directory;
+pub mod operations;
+pub mod presence;
+pub mod state;
+pub mod view;
+pub mod wake;
 
-use axum::Json;
-use axum::extract::State;
-use engine::port::ListOf;
-use protocol::agent::{Command, Kind, Presence, Profile};
-use protocol::caller::{Caller, Role};
-use protocol::form;
-use protocol::ids::{AgentId, TeamspaceId};
-use protocol::ledger::{Stream, Subject};
-use protocol::step;
-use schemars::JsonSchema;
-use serde::Deserialize;
+use axum::Router;
 
-use super::Gateway;
-use super::auth::Asker;
-use super::cursors;
-use super::handoffs::parse_limit;
-use super::input::{Asked, Named, Write};
-use super::problem::Problem;
-use super::view::{self, AgentView, ListPage};
+use super::shared::routes::Routes;
+use operations::AGENTS;
+use state::Agents;
 
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RegisterInput {
-    pub kind: Kind,
-    #[serde(default)]
-    pub profile: Profile,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RolesInput {
-    /// All roles of the agent; those not named are removed.
-    pub roles: BTreeSet<Role>,
-}
-
-/// The filters of the directory. A page is filtered after it was read: it may have fewer rows than
-/// asked for, or none, and still a `next_cursor`.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct AgentsInput {
-    #[serde(default)]
-    pub kind: Option<Kind>,
-    /// Of humans.
-    #[serde(default)]
-    pub presence: Option<Presence>,
-    /// `true` for those that a customer may choose.
-    #[serde(default)]
-    #[schemars(transform = form::true_or_false)]
-    pub selectable: Option<String>,
-    /// 1 to 200.
-    #[serde(default)]
-    pub limit: Option<String>,
-    /// `next_cursor` of the page before.
-    #[serde(default)]
-    pub cursor: Option<String>,
-}
-
-pub async fn list(
-    State(gateway): State<Gateway>,
-    asker: Asker,
-    Asked(input): Asked<AgentsInput>,
-) -> Result<Json<ListPage<AgentView>>, Problem> {
-    let asker = asker.member()?;
-    let limit = parse_limit(input.limit.as_deref())?;
-    let before = cursors::row_before(&gateway, &asker.caller, "agents", input.cursor.as_deref())?;
-    let selectable = parse_selectable(input.selectable.as_deref())?;
-    let is_wanted = |agent: &AgentView| {
-        input.kind.is_none_or(|kind| agent.kind == kind)
-            && input.presence.is_none_or(|presence| agent.presence == Some(presence))
-            && selectable.is_none_or(|wanted| agent.profile.user_selectable == wanted)
-    };
-    let page = gateway.engine.list(&asker.caller.teamspace, ListOf::Agents, before, limit).await?;
-    let agents = page.items.iter().filter_map(|item| view::agent(&asker.caller, item));
-    Ok(Json(ListPage {
-        items: agents.filter(is_wanted).collect(),
-        next_cursor: cursors::next_row(&gateway, &asker.caller, "agents", page.next),
-    }))
-}
-
-pub async fn show(
-    State(gateway): State<Gateway>,
-    asker: Asker,
-    Named(id): Named<AgentId>,
-) -> Result<Json<AgentView>, Problem> {
-    let asker = asker.member()?;
-    read(&gateway, &asker.caller, id).await.map(Json)
-}
-
-pub async fn register(
-    State(gateway): State<Gateway>,
-    Named(id): Named<AgentId>,
-    write: Write<RegisterInput>,
-) -> Result<Json<AgentView>, Problem> {
-    let (write, input) = write.split();
-    let asker = write.asker.operator()?;
-    let key = write.key.for_action("register", Some(id.as_str()));
-    let stream = stream(&asker.caller.teamspace, id.clone());
-    let command =
-        step::Command::Agent(Command::Register { kind: input.kind, profile: input.profile });
-    gateway.engine.submit(&asker.caller, stream, command, Some(key)).await?;
-    read(&gateway, &asker.caller, id).await.map(Json)
-}
-
-pub async fn set_roles(
-    State(gateway): State<Gateway>,
-    Named(id): Named<AgentId>,
-    write: Write<RolesInput>,
-) -> Result<Json<AgentView>, Problem> {
-    let (write, input) = write.split();
-    let asker = write.asker.member()?;
-    let key = write.key.for_action("set_roles", Some(id.as_str()));
-    let stream = stream(&asker.caller.teamspace, id.clone());
-    let command = step::Command::Agent(Command::SetRoles { roles: input.roles });
-    gateway.engine.submit(&asker.caller, stream, command, Some(key)).await?;
-    read(&gateway, &asker.caller, id).await.map(Json)
-}
-
-pub async fn read(gateway: &Gateway, caller: &Caller, id: AgentId) -> Result<AgentView, Problem> {
-    let item = gateway.engine.item(&stream(&caller.teamspace, id)).await?;
-    let view = item.as_ref().and_then(|item| view::agent(caller, item));
-    view.ok_or_else(|| Problem::not_found("agent"))
-}
-
-fn parse_selectable(text: Option<&str>) -> Result<Option<bool>, Problem> {
-    match text {
-        None => Ok(None),
-        Some("true") => Ok(Some(true)),
-        Some("false") => Ok(Some(false)),
-        Some(_) => Err(Problem::schema_invalid("selectable", "true or false")),
-    }
-}
-
-pub fn stream(teamspace: &TeamspaceId, id: AgentId) -> Stream {
-    Stream { teamspace: teamspace.clone(), subject: Subject::Agent(id) }
+pub fn routes(agents: Agents) -> Router {
+    Routes::new(&[&AGENTS])
+        .route("/v1/agents", |at| at.get(directory::list))
+        .route("/v1/agents/{agent}", |at| at.get(directory::show).put(directory::register))
+        .route("/v1/agents/{agent}/roles", |at| at.put(directory::set_roles))
+        .route("/v1/agents/{agent}/wake", |at| at.put(wake::set))
+        .route("/v1/agents/{agent}/presence", |at| at.put(presence::set))
+        .route("/v1/agents/{agent}/endpoint", |at| at.put(presence::set_endpoint))
+        .with_state(agents)
 }

@@ -2,31 +2,45 @@
 //! shows it without scripts or external resources.
 
 mod examples;
+pub mod operations;
 mod page;
 mod schemas;
-
-pub use page::page;
-use schemas::{Schemas, simplify};
 
 use std::sync::LazyLock;
 
 use aaep::VERSION;
 use aaep::schemas::SCHEMAS;
-use axum::Json;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use axum::{Json, Router};
 use protocol::form;
 use protocol::handoff::check::Proposal;
 use protocol::handoff::package::{PACKAGE_VERSION, Package};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
-use super::aaep::listening::MessageView;
-use super::acp::AcpResponse;
-use super::dry_run::DryRun;
-use super::input::KEY_BYTES_MAX;
-use super::operations::tags::TAGS;
-use super::operations::{OPERATIONS, Operation, Response as Answer, Who};
+use crate::http::aaep::listening::MessageView;
+use crate::http::handoffs::acp::AcpResponse;
+use crate::http::handoffs::dry_run::DryRun;
+use crate::http::operations::OPERATIONS;
+use crate::http::operations::tags::TAGS;
+use crate::http::reference::schemas::{Schemas, simplify};
+use crate::http::shared::gateway::Gateway;
+use crate::http::shared::input::KEY_BYTES_MAX;
+use crate::http::shared::operation::{Operation, Response as Answer, Who};
+use crate::http::shared::routes::Routes;
+use operations::REFERENCE;
+use page::page;
+
+pub fn routes(gateway: Gateway) -> Router {
+    Routes::new(&[&REFERENCE])
+        .route("/openapi.json", |at| at.get(openapi_json))
+        .route("/schemas/handoff-package.json", |at| at.get(package_schema))
+        .route("/schemas/handoff-offer.json", |at| at.get(offer_schema))
+        .route("/schemas/aaep.json", |at| at.get(aaep_schemas))
+        .route("/docs", |at| at.get(page))
+        .with_state(gateway)
+}
 
 /// The document, made once.
 pub fn openapi() -> Value {

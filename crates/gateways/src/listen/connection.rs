@@ -31,8 +31,7 @@ use super::head_timer::{Activity, HeadTimer};
 use super::spare_sleep::{LentSleep, SpareSleep};
 use super::stream::PatientStream;
 use super::unread_body::{Unread, WatchedBody};
-use super::{ConnectionCounts, ConnectionLimits, Peer, stopped};
-use crate::http;
+use super::{ConnectionCounts, ConnectionLimits, Peer, Unanswered, stopped};
 
 /// The head of a request fits in here or is refused with 431; a response is buffered up to as much
 /// before more of its body is read. hyper's own maximum is 400 KB per connection, and 8 KB its
@@ -44,6 +43,7 @@ pub(super) struct Host {
     pub(super) router: axum::Router,
     pub(super) limits: ConnectionLimits,
     pub(super) counts: Arc<ConnectionCounts>,
+    pub(super) unanswered: Unanswered,
 }
 
 /// One admitted connection, before its first byte.
@@ -168,7 +168,7 @@ async fn answer(
     mut request: Request<Incoming>,
 ) -> Result<Response, Infallible> {
     request.extensions_mut().insert(peer);
-    let unanswered = http::unanswered(request.uri().path());
+    let unanswered = (host.unanswered)(request.uri().path());
     let request_max = Duration::from_millis(host.limits.request_ms_max);
     let unread = Unread::of(request.body());
     let watched = unread.clone();

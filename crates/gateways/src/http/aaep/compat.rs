@@ -5,79 +5,42 @@
 //! - [`message`]: the messages that may come, parsed leniently.
 //! - [`lines`]: the open streams of each bearer, and messages that wait for a stream.
 //! - [`line`]: one listener, over all its subscriptions.
+//! - [`mount`]: the agent that a request is for, and its caller.
 //! - [`stream`], [`socket`]: the two transports.
 
 mod line;
-mod lines;
+pub mod lines;
 mod message;
+mod mount;
+pub mod settings;
 mod socket;
 mod stream;
 
 use aaep::shape::Cursor;
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{FromRequestParts, Request, State};
-use axum::http::request::Parts;
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use engine::access::Bearer;
-use protocol::caller::Caller;
-use protocol::ids::{AgentId, SessionId, TeamspaceId};
-use protocol::ledger::{Stream, Subject};
-use protocol::step::State as Aggregate;
+use protocol::ids::SessionId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
-use super::listening::MESSAGE_BYTES_MAX;
 use crate::body::read_body;
-use crate::http::Gateway;
-use crate::http::auth::{Asker, Credential, authenticate, bearer_secret, is_loopback_name};
-use crate::http::input::Named;
-use crate::http::messages;
-use crate::http::problem::Problem;
-use lines::{Key, Lines, Order, Whom};
-use message::Said;
+use crate::http::aaep::compat::lines::{Order, Whom};
+use crate::http::aaep::compat::message::Said;
+use crate::http::aaep::compat::mount::{Mount, comes_freely, page_of_this_machine};
+use crate::http::aaep::compat::settings::Words;
+use crate::http::aaep::listening::MESSAGE_BYTES_MAX;
+use crate::http::aaep::state::Aaep;
+use crate::http::messages::pass_on;
+use crate::http::shared::problem::Problem;
 
 pub use socket::open;
 pub use stream::listen;
-
-/// The state that only this layout has.
-#[derive(Debug, Default)]
-pub struct Compat {
-    pub settings: Settings,
-    lines: Lines,
-}
-
-#[derive(Debug, Default)]
-pub struct Settings {
-    /// The agent that any program on this machine may talk to without a token.
-    pub open: Option<Open>,
-    /// The agent that runs within this process and handles user input.
-    pub player: Option<Player>,
-}
-
-#[derive(Debug)]
-pub struct Open {
-    pub agent: AgentId,
-    /// The caller that requests without a token count as.
-    pub caller: Caller,
-}
-
-#[derive(Debug)]
-pub struct Player {
-    pub teamspace: TeamspaceId,
-    pub agent: AgentId,
-    pub words: mpsc::Sender<Words>,
-}
-
-/// The input of a user, and the session in which it is handled.
-#[derive(Debug)]
-pub struct Words {
-    pub session: SessionId,
-    pub text: String,
-}
 
 /// A message of any kind: `{"kind":"user_input","text":…}`, an answer, or terms.
 #[derive(Debug, JsonSchema)]
@@ -101,68 +64,6 @@ pub struct Received {
     pub session_id: Option<String>,
 }
 
-/// The caller, and the agent that it talks to.
-#[derive(Debug, Clone)]
-pub struct Mount {
-    pub asker: Asker,
-    pub agent: AgentId,
-    pub agent_name: Option<String>,
-    /// The secret with which to check again whether the caller is still allowed.
-    pub secret: Option<String>,
-}
-
-impl FromRequestParts<Gateway> for Mount {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Problem> {
-        let agent = Named::<AgentId>::from_request_parts(parts, gateway).await;
-        let asker = match (&agent, gateway.comes_freely(parts)?) {
-            (Ok(Named(agent)), Some(open)) if open.agent == *agent => {
-                Asker { caller: open.caller.clone(), credential: Credential::Open }
-            }
-            (Ok(_) | Err(_), Some(_) | None) => authenticate(gateway, parts).await?.member()?,
-        };
-        let Named(agent) = agent?;
-        let subject = Subject::Agent(agent.clone());
-        let stream = Stream { teamspace: asker.caller.teamspace.clone(), subject };
-        let found = gateway.engine.current(&stream).await?;
-        let Some(Aggregate::Agent(found)) = found.as_deref() else {
-            return Err(Problem::not_found("agent"));
-        };
-        let agent_name = Some(found.profile.name.clone()).filter(|name| !name.is_empty());
-        let secret = bearer_secret(&parts.headers)?.map(str::to_owned);
-        Ok(Self { asker, agent, agent_name, secret })
-    }
-}
-
-impl Gateway {
-    /// What is open to a caller without a token, if it is on this machine: a program, or a page
-    /// that this machine serves or that was allowed.
-    fn comes_freely(&self, parts: &Parts) -> Result<Option<&Open>, Problem> {
-        let Some(open) = &self.compat.settings.open else { return Ok(None) };
-        if parts.headers.contains_key(header::AUTHORIZATION) || !self.is_called_from_here(parts) {
-            return Ok(None);
-        }
-        if page_of_this_machine(&parts.headers).is_none() {
-            self.sockets.origins.check(&parts.headers)?;
-        }
-        Ok(Some(open))
-    }
-
-    /// The handler of user input to this agent, unless the agent gets it in its mailbox.
-    fn player(&self, mount: &Mount) -> Option<&Player> {
-        let player = self.compat.settings.player.as_ref();
-        let teamspace = &mount.asker.caller.teamspace;
-        player.filter(|player| player.agent == mount.agent && player.teamspace == *teamspace)
-    }
-}
-
-/// The origin of a page that comes from this machine itself, such as one that is being developed.
-fn page_of_this_machine(headers: &HeaderMap) -> Option<&HeaderValue> {
-    let origin = headers.get(header::ORIGIN)?;
-    is_loopback_name(origin.to_str().ok()?).then_some(origin)
-}
-
 /// Lets a page of this machine read the answer.
 fn readable(headers: &HeaderMap, mut response: Response) -> Response {
     if let Some(origin) = page_of_this_machine(headers) {
@@ -174,9 +75,9 @@ fn readable(headers: &HeaderMap, mut response: Response) -> Response {
 }
 
 /// Answers methods that do not exist, and the preflight requests of browsers.
-pub async fn other_methods(State(gateway): State<Gateway>, request: Request) -> Response {
+pub async fn other_methods(State(gateway): State<Aaep>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
-    let is_free = matches!(gateway.comes_freely(&parts), Ok(Some(_)));
+    let is_free = matches!(comes_freely(&gateway, &parts), Ok(Some(_)));
     if parts.method != axum::http::Method::OPTIONS || !is_free {
         return Problem::method_not_allowed().into_response();
     }
@@ -194,7 +95,7 @@ pub async fn healthz(mount: Mount, headers: HeaderMap) -> Response {
 
 /// Receives every message of a client. A well-formed one is received, whether it counts or not.
 pub async fn messages(
-    State(gateway): State<Gateway>,
+    State(gateway): State<Aaep>,
     mount: Mount,
     headers: HeaderMap,
     body: Body,
@@ -213,7 +114,7 @@ pub async fn messages(
 
 /// Opens a session for a user's request.
 pub async fn sessions(
-    State(gateway): State<Gateway>,
+    State(gateway): State<Aaep>,
     mount: Mount,
     headers: HeaderMap,
     body: Body,
@@ -230,7 +131,7 @@ pub async fn sessions(
     Ok(readable(&headers, (StatusCode::ACCEPTED, Json(body)).into_response()))
 }
 
-async fn body_text(gateway: &Gateway, body: Body) -> Result<String, Response> {
+async fn body_text(gateway: &Aaep, body: Body) -> Result<String, Response> {
     let read = read_body(body, MESSAGE_BYTES_MAX, gateway.limits.body_read_ms_max).await;
     let bytes = read.map_err(|error| garbage(&Problem::from(error).detail))?;
     String::from_utf8(bytes.to_vec()).map_err(|_| garbage("body: expected JSON in UTF-8"))
@@ -262,7 +163,7 @@ impl From<Problem> for NotReceived {
 
 /// Handles one message.
 async fn receive(
-    gateway: &Gateway,
+    gateway: &Aaep,
     mount: &Mount,
     via: Via<'_>,
     text: &str,
@@ -271,7 +172,7 @@ async fn receive(
     match message::read(text).map_err(NotReceived::Garbage)? {
         Said::Words(words) => drop(begin(gateway, mount, via, words).await?),
         Said::Reply(reply) => {
-            let known = gateway.compat.lines.subscriptions(&Key::of(mount));
+            let known = gateway.compat.lines.subscriptions(&mount.key());
             let replied = gateway.engine.reply_on(caller, &mount.agent, &known, *reply).await;
             replied.map_err(Problem::from)?;
         }
@@ -282,14 +183,14 @@ async fn receive(
     Ok(())
 }
 
-async fn tell(gateway: &Gateway, mount: &Mount, via: Via<'_>, order: Order) -> Result<(), Problem> {
+async fn tell(gateway: &Aaep, mount: &Mount, via: Via<'_>, order: Order) -> Result<(), Problem> {
     match via {
         // A peer that sends faster than it reads gets no more answers.
         Via::Socket(own) => drop(own.try_send(order)),
         Via::Post | Via::Sessions => {
             let from = now(gateway).await?;
             let at = gateway.engine.clock().now();
-            gateway.compat.lines.tell(&Key::of(mount), Whom::Newest, order, (from, at));
+            gateway.compat.lines.tell(&mount.key(), Whom::Newest, order, (from, at));
         }
     }
     Ok(())
@@ -297,21 +198,21 @@ async fn tell(gateway: &Gateway, mount: &Mount, via: Via<'_>, order: Order) -> R
 
 /// Opens a session for a user's input. Its acknowledgement is sent before its events.
 async fn begin(
-    gateway: &Gateway,
+    gateway: &Aaep,
     mount: &Mount,
     via: Via<'_>,
     text: String,
 ) -> Result<SessionId, Problem> {
     let session = gateway.engine.new_session_id();
     let from = now(gateway).await?;
-    let permit = match gateway.player(mount) {
+    let permit = match mount.player(gateway) {
         Some(player) => Some(player.words.try_reserve().map_err(|_| {
             Problem::new("overloaded", "this agent works on as many sessions as it can")
         })?),
         None => {
             let wanted = json!({ "kind": "user_input", "session_id": session.to_string(),
                 "text": text });
-            messages::pass_on(gateway, &mount.asker.caller, &mount.agent, wanted).await?;
+            pass_on(&gateway.messages, &mount.asker.caller, &mount.agent, wanted).await?;
             None
         }
     };
@@ -324,7 +225,7 @@ async fn begin(
         Via::Socket(own) => drop(own.try_send(order)),
         Via::Post | Via::Sessions => {
             let at = gateway.engine.clock().now();
-            gateway.compat.lines.tell(&Key::of(mount), Whom::All, order, (from, at));
+            gateway.compat.lines.tell(&mount.key(), Whom::All, order, (from, at));
         }
     }
     if let Some(permit) = permit {
@@ -334,12 +235,12 @@ async fn begin(
 }
 
 /// The cursor after the newest entry.
-async fn now(gateway: &Gateway) -> Result<Cursor, Problem> {
+async fn now(gateway: &Aaep) -> Result<Cursor, Problem> {
     Ok(Cursor { sequence: gateway.engine.newest().await?, index: u32::MAX })
 }
 
 /// Whether the token of a line is still valid for it.
-async fn is_still_allowed(gateway: &Gateway, mount: &Mount) -> bool {
+async fn is_still_allowed(gateway: &Aaep, mount: &Mount) -> bool {
     match &mount.secret {
         None => true,
         Some(secret) => match gateway.engine.authenticate(secret).await {

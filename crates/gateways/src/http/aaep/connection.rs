@@ -20,14 +20,15 @@ use protocol::ids::{SessionId, SubscriptionId};
 use protocol::time::Span;
 use tokio::sync::watch;
 
-pub use self::wire::{Farewell, Gone, Incoming, Wire};
-use self::words::Asking;
-pub use self::words::{closed, refused};
-use super::EVENTS_BYTES_MAX;
-use crate::http::Gateway;
-use crate::http::auth::Asker;
-use crate::http::cursors;
-use crate::http::events::Place;
+use crate::http::aaep::connection::words::Asking;
+use crate::http::aaep::sessions::EVENTS_BYTES_MAX;
+use crate::http::aaep::state::Aaep;
+use crate::http::shared::auth::Asker;
+use crate::http::shared::cursors;
+use crate::http::shared::streams::Place;
+
+pub use wire::{Farewell, Gone, Incoming, Wire};
+pub use words::{closed, refused};
 
 /// The largest message: as much as a request over HTTP may have.
 pub const MESSAGE_BYTES_MAX: usize = EVENTS_BYTES_MAX;
@@ -61,7 +62,7 @@ impl From<StoreError> for Farewell {
 
 /// The peer, known from its credential.
 pub struct Connection {
-    pub gateway: Gateway,
+    pub gateway: Aaep,
     pub asker: Asker,
     /// The secret with which to check again whether the caller is still allowed; none for the
     /// owner.
@@ -121,7 +122,7 @@ type Said = Result<Vec<String>, Farewell>;
 impl Connection {
     /// Runs until one side ends it. `first` was read before the peer was identified.
     pub async fn run<W: Wire>(self, wire: W, first: Option<String>) {
-        let id = self.gateway.sockets.number();
+        let id = self.gateway.next_socket();
         let open = Open {
             connection: self,
             id,

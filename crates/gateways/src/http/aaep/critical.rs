@@ -1,40 +1,31 @@
 //! How many critical events one producer may send, over all its sessions. They interrupt listeners
 //! and are never delayed, so a producer must not evade the limit of one session by using many.
 
-use std::num::NonZeroU32;
-
 use aaep::read::read;
 use protocol::caller::Caller;
 use protocol::session::event::Said;
 
-use crate::http::Gateway;
-use crate::http::problem::Problem;
-use crate::rate::RateLimit;
-
-/// As many as five sessions may send. A person cannot follow more.
-pub const PRODUCER_CRITICAL: RateLimit = RateLimit {
-    per_minute: NonZeroU32::new(300).expect("300 is not 0"),
-    burst: NonZeroU32::new(300).expect("300 is not 0"),
-};
+use crate::http::aaep::state::Aaep;
+use crate::http::shared::problem::Problem;
 
 /// The critical events of a request, which count for its producer.
 #[derive(Debug)]
 pub struct Counted {
-    gateway: Gateway,
+    gateway: Aaep,
     key: (String, String),
     n_critical: u64,
 }
 
 /// Counts the critical events of a request, all of them or none, unless they exceed the limit.
 pub fn count_critical(
-    gateway: &Gateway,
+    gateway: &Aaep,
     caller: &Caller,
     events: &[Said],
 ) -> Result<Counted, Problem> {
     let n_critical = events.iter().filter(|said| is_critical(said.text())).count() as u64;
     let key = (caller.teamspace.to_string(), caller.principal.to_string());
     if n_critical > 0 {
-        let taken = gateway.critical.check_many(&key, n_critical, now_ms(gateway));
+        let taken = gateway.critical.check_many(&key, n_critical, gateway.now_ms());
         let what = "too many critical events of this producer";
         taken.map_err(|retry| Problem::too_many_messages(what, retry.seconds))?;
     }
@@ -44,15 +35,11 @@ pub fn count_critical(
 impl Counted {
     /// Takes the count back: the events were refused, and interrupted no listener.
     pub fn give_back(self) {
-        let now_ms = now_ms(&self.gateway);
+        let now_ms = self.gateway.now_ms();
         for _ in 0..self.n_critical {
             self.gateway.critical.give_back(&self.key, now_ms);
         }
     }
-}
-
-fn now_ms(gateway: &Gateway) -> u64 {
-    u64::try_from(gateway.engine.clock().now().as_millis()).unwrap_or(0)
 }
 
 /// The end of a session does not count. Few texts have the word at all, plain or escaped.

@@ -3,18 +3,17 @@
 use axum::Json;
 use axum::extract::State;
 use engine::announce::session_stream;
-use protocol::form;
 use protocol::handoff::decide::NOTES_BYTES_MAX;
 use protocol::ids::SessionId;
 use protocol::json::INTEGER_MAX;
-use protocol::step;
+use protocol::{form, step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{SessionView, view, visible};
-use crate::http::Gateway;
-use crate::http::input::{Named, Write};
-use crate::http::problem::Problem;
+use crate::http::aaep::sessions::{SessionView, view, visible};
+use crate::http::aaep::state::Aaep;
+use crate::http::shared::input::{Named, Write};
+use crate::http::shared::problem::Problem;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -40,7 +39,7 @@ pub struct ErasedSessionView {
 }
 
 pub async fn erase(
-    State(gateway): State<Gateway>,
+    State(gateway): State<Aaep>,
     Named(id): Named<SessionId>,
     write: Write<EraseSessionInput>,
 ) -> Result<Json<ErasedSessionView>, Problem> {

@@ -26,12 +26,12 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use crate::body::read_body;
-use crate::http::Gateway;
-use crate::http::auth::{Asker, authenticate, bearer_secret};
-use crate::http::cursors;
-use crate::http::events::Place;
-use crate::http::input::Asked;
-use crate::http::problem::Problem;
+use crate::http::aaep::state::Aaep;
+use crate::http::shared::auth::{Asker, authenticate, bearer_secret};
+use crate::http::shared::cursors;
+use crate::http::shared::input::Asked;
+use crate::http::shared::problem::Problem;
+use crate::http::shared::streams::Place;
 
 /// The largest message of a listener: its terms, or an answer of the longest kind.
 pub const MESSAGE_BYTES_MAX: usize = 128 * 1024;
@@ -63,7 +63,7 @@ pub struct ListenInput {
     pub subscription_id: String,
 }
 
-impl Gateway {
+impl Aaep {
     /// The producer that listeners are told of.
     pub fn host(&self) -> Host {
         let producer = Producer {
@@ -87,10 +87,10 @@ pub struct Message {
     message: Result<Handshake, Rejected>,
 }
 
-impl FromRequest<Gateway> for Message {
+impl FromRequest<Aaep> for Message {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, gateway: &Gateway) -> Result<Self, Problem> {
+    async fn from_request(request: Request, gateway: &Aaep) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
         let asker = authenticate(gateway, &parts).await?;
         let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
@@ -121,7 +121,7 @@ pub fn refused(flaws: Vec<Flaw>) -> Problem {
 }
 
 pub async fn subscribe(
-    State(gateway): State<Gateway>,
+    State(gateway): State<Aaep>,
     Message { asker, message }: Message,
 ) -> Result<Response, Problem> {
     let message = match message {
@@ -149,7 +149,7 @@ pub async fn subscribe(
 
 /// Answers, new terms, and the end of a subscription.
 pub async fn reply(
-    State(gateway): State<Gateway>,
+    State(gateway): State<Aaep>,
     Message { asker, message }: Message,
 ) -> Result<Response, Problem> {
     let expected = "confirmation.reply, clarification.reply, subscription.renegotiate or \
@@ -194,7 +194,7 @@ fn rejection(rejected: Rejected) -> Response {
 }
 
 pub async fn listen(
-    State(gateway): State<Gateway>,
+    State(gateway): State<Aaep>,
     asker: Asker,
     headers: HeaderMap,
     Asked(input): Asked<ListenInput>,
@@ -237,7 +237,7 @@ pub async fn listen(
     Ok((headers, body).into_response())
 }
 
-fn resume(gateway: &Gateway, caller: &Caller, headers: &HeaderMap) -> Result<Resume, Problem> {
+fn resume(gateway: &Aaep, caller: &Caller, headers: &HeaderMap) -> Result<Resume, Problem> {
     let Some(value) = headers.get("last-event-id") else { return Ok(Resume::No) };
     let text = value.to_str().unwrap_or_default();
     if text.starts_with("evt_") {
@@ -249,7 +249,7 @@ fn resume(gateway: &Gateway, caller: &Caller, headers: &HeaderMap) -> Result<Res
 
 /// One open stream. It lives as long as its connection, and advances when that asks for more.
 struct Open {
-    gateway: Gateway,
+    gateway: Aaep,
     id: SubscriptionId,
     caller: Caller,
     /// The secret with which to check again whether the caller is still allowed; none on the

@@ -11,13 +11,14 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
 
-use super::connection::{
-    self, Connection, Farewell, Gone, Incoming, MESSAGE_BYTES_MAX, Wire, stopped,
+use crate::http::aaep::connection;
+use crate::http::aaep::connection::{
+    Connection, Farewell, Gone, Incoming, MESSAGE_BYTES_MAX, Wire, stopped,
 };
-use crate::http::Gateway;
-use crate::http::auth::{Asker, from_owner, from_token};
-use crate::http::events::Place;
-use crate::http::problem::Problem;
+use crate::http::aaep::state::Aaep;
+use crate::http::shared::auth::{Asker, from_owner, from_token};
+use crate::http::shared::problem::Problem;
+use crate::http::shared::streams::Place;
 
 /// Connections at once; further ones are closed at once. One user has few screen readers and
 /// agents.
@@ -54,7 +55,7 @@ struct Hello {
 }
 
 /// Serves the socket until the server stops. `uid` is who owns the server.
-pub async fn serve(gateway: Gateway, listener: UnixListener, uid: u32) {
+pub async fn serve(gateway: Aaep, listener: UnixListener, uid: u32) {
     let mut stopping = gateway.stopping.clone();
     let mut connections = JoinSet::new();
     loop {
@@ -83,7 +84,7 @@ pub async fn serve(gateway: Gateway, listener: UnixListener, uid: u32) {
     let _ = tokio::time::timeout(FAREWELLS_MAX, all_ended).await;
 }
 
-async fn converse(gateway: Gateway, stream: UnixStream) {
+async fn converse(gateway: Aaep, stream: UnixStream) {
     let mut wire = Lengths { stream, buffer: BytesMut::new(), is_writing: false };
     let mut stopping = gateway.stopping.clone();
     let first = tokio::select! {
@@ -120,7 +121,7 @@ async fn refuse(mut wire: Lengths, problem: Problem, farewell: Farewell) {
 
 /// The identity of the client, and its first message if that was not a hello.
 async fn identify(
-    gateway: &Gateway,
+    gateway: &Aaep,
     first: &str,
 ) -> Result<(Asker, Option<String>, Option<String>), Problem> {
     #[derive(Deserialize)]

@@ -9,11 +9,15 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::SinkExt;
 
-use super::connection::{Connection, Farewell, Gone, Incoming, MESSAGE_BYTES_MAX, Wire};
-use crate::http::Gateway;
-use crate::http::auth::bearer_secret;
-use crate::http::problem::Problem;
-use crate::http::ws::{Arrival, READ_BUFFER_BYTES, WRITE_BUFFER_BYTES, arrive, upgrade};
+use crate::http::aaep::connection::{
+    Connection, Farewell, Gone, Incoming, MESSAGE_BYTES_MAX, Wire,
+};
+use crate::http::aaep::state::Aaep;
+use crate::http::shared::auth::bearer_secret;
+use crate::http::shared::problem::Problem;
+use crate::http::shared::sockets::{
+    Arrival, READ_BUFFER_BYTES, WRITE_BUFFER_BYTES, arrive, upgrade,
+};
 
 /// The subprotocol that both sides must support.
 const PROTOCOL: &str = "aaep.v1";
@@ -22,7 +26,7 @@ const PROTOCOL: &str = "aaep.v1";
 /// frame may be lost.
 const FAREWELL_MAX: Duration = Duration::from_secs(1);
 
-pub async fn open(State(gateway): State<Gateway>, request: Request) -> Result<Response, Problem> {
+pub async fn open(State(gateway): State<Aaep>, request: Request) -> Result<Response, Problem> {
     let (mut parts, _empty) = request.into_parts();
     let Arrival { asker, offered } = arrive(&gateway, &mut parts).await?;
     if !offered.iter().any(|entry| entry == PROTOCOL) {

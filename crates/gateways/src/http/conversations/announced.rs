@@ -4,26 +4,18 @@
 use engine::feed::entry_cursor;
 use engine::port::Sequenced;
 use protocol::caller::Caller;
-use protocol::conversation::Event;
-use protocol::conversation::customer_text;
 use protocol::conversation::event::Routed;
+use protocol::conversation::{Event, customer_text};
 use protocol::ids::ConversationId;
 use protocol::ledger::Subject;
 use serde_json::{Value, json};
 
-use super::transfer_news::News;
-use super::{identity, is_customer, language, transcript};
-use crate::http::Gateway;
-use crate::http::problem::Problem;
-
-/// How much a subscriber sees of a conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sight {
-    /// The entry itself, or as much of it as the transcript shows.
-    Entry,
-    /// The status of its transfer, which every participant sees.
-    Status,
-}
+use crate::http::conversations::access::{is_customer, language};
+use crate::http::conversations::transfer_news::{News, Sight};
+use crate::http::conversations::{history, transcript};
+use crate::http::shared::gateway::Gateway;
+use crate::http::shared::lookup::identity;
+use crate::http::shared::problem::Problem;
 
 /// The events that chat clients know for an entry of a conversation; none for most entries.
 pub async fn announcements(
@@ -37,7 +29,7 @@ pub async fn announcements(
     if name != "conversation.routed" && !name.starts_with("transfer.") {
         return Ok(Vec::new());
     }
-    match transcript::event(line) {
+    match history::event(line) {
         Some(Event::Routed(routed)) if sight == Sight::Entry => {
             change_of_hands(gateway, caller, id, line, &routed).await
         }

@@ -13,24 +13,25 @@ use protocol::conversation::command::Route;
 use protocol::conversation::event::Why;
 use protocol::conversation::topology::{Level, Topology};
 use protocol::conversation::{Command, Conversation};
-use protocol::form;
 use protocol::ids::{AgentId, ConversationId, TeamspaceId};
 use protocol::rejection::Rejection;
-use protocol::step::{self, State as Aggregate};
+use protocol::step::State as Aggregate;
 use protocol::tools::answers::{Answers, Called, Redirect, Refusal};
 use protocol::tools::calls::{Call, CallKind, Request, calls};
 use protocol::tools::definitions::{Dialect, HandoffTools, TARGETS_MAX, Target, Tool};
 use protocol::tools::{Form, Malformed};
+use protocol::{form, step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Taken, conversation_of, stream, taken, visible};
-use crate::http::Gateway;
-use crate::http::agents;
-use crate::http::auth::Asker;
-use crate::http::input::{Asked, Named, Write};
-use crate::http::problem::Problem;
+use crate::http::conversations::access::{conversation_of, stream, visible};
+use crate::http::conversations::lifecycle::{Taken, taken};
+use crate::http::shared::auth::Asker;
+use crate::http::shared::gateway::Gateway;
+use crate::http::shared::input::{Asked, Named, Write};
+use crate::http::shared::lookup;
+use crate::http::shared::problem::Problem;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -355,7 +356,7 @@ async fn find(
     teamspace: &TeamspaceId,
     id: &AgentId,
 ) -> Result<Option<Agent>, Problem> {
-    let stream = agents::stream(teamspace, id.clone());
+    let stream = lookup::stream(teamspace, id.clone());
     Ok(match gateway.engine.current(&stream).await?.as_deref() {
         Some(Aggregate::Agent(agent)) => Some(agent.clone()),
         Some(_) | None => None,

@@ -3,18 +3,18 @@
 
 use axum::Json;
 use axum::extract::State;
-use protocol::form;
 use protocol::handoff::decide::NOTES_BYTES_MAX;
 use protocol::ids::ConversationId;
 use protocol::json::INTEGER_MAX;
-use protocol::step;
+use protocol::{form, step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ConversationView, reader, view, visible};
-use crate::http::Gateway;
-use crate::http::input::{Named, Write};
-use crate::http::problem::Problem;
+use crate::http::conversations::access::{reader, visible};
+use crate::http::conversations::view::{ConversationView, view};
+use crate::http::shared::gateway::Gateway;
+use crate::http::shared::input::{Named, Write};
+use crate::http::shared::problem::Problem;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -17,11 +17,12 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::{conversation_of, reader, view, visible};
-use crate::http::Gateway;
-use crate::http::auth::Asker;
-use crate::http::input::Named;
-use crate::http::problem::Problem;
+use crate::http::conversations::access::{conversation_of, reader, visible};
+use crate::http::conversations::view::view;
+use crate::http::shared::auth::Asker;
+use crate::http::shared::gateway::Gateway;
+use crate::http::shared::input::Named;
+use crate::http::shared::problem::Problem;
 
 /// Lines that are read at once. One may have 16 files, so these are at most 45 MB.
 const LINES_READ: usize = 16;

@@ -2,7 +2,8 @@
 //! clients know, and internal messages between colleagues.
 
 use engine::port::Sequenced;
-use protocol::conversation::customer_text::{self, Asked, whose};
+use protocol::conversation::customer_text;
+use protocol::conversation::customer_text::{Asked, whose};
 use protocol::ids::ConversationId;
 use protocol::step::State;
 use protocol::transfer::Event;
@@ -10,10 +11,10 @@ use protocol::transfer::event::{Over, Requested};
 use protocol::transfer::state::Kind;
 use serde_json::{Value, json};
 
-use super::is_customer;
-use super::transcript::{From, Names};
-use super::transfer_news::{add_route, bundle_id, earlier};
-use crate::http::problem::Problem;
+use crate::http::conversations::access::is_customer;
+use crate::http::conversations::history::{add_route, bundle_id, earlier};
+use crate::http::conversations::names::{From, Names};
+use crate::http::shared::problem::Problem;
 
 /// The fields of a line besides its number: sender, epoch, parts, and the line that it answers.
 type Shown = (Option<From>, Option<u64>, Vec<Value>, Option<u64>);

@@ -1,37 +1,33 @@
 //! The messages of a conversation, by number, and their files. Files are never shown inline: a
 //! browser gets them as downloads that cannot run.
 
-use std::collections::BTreeMap;
-
 use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use engine::port::Sequenced;
-use protocol::agent::AgentIdentity;
 use protocol::caller::Caller;
-use protocol::codec;
-use protocol::conversation::Event;
-use protocol::conversation::customer_text;
 use protocol::conversation::event::{Routed, Said, Speaker};
 use protocol::conversation::part::{Attachment, Part};
 use protocol::conversation::reader::Reader;
+use protocol::conversation::{Event, customer_text};
 use protocol::hidden::make_visible;
-use protocol::ids::{AgentId, ConversationId, TeamspaceId};
+use protocol::ids::ConversationId;
 use protocol::signal::{Escalate, SignalScore};
-use protocol::step;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{conversation_of, identity, is_customer, language, reader, to_people, visible};
-use crate::http::Gateway;
-use crate::http::auth::Asker;
-use crate::http::handoffs::parse_limit;
-use crate::http::input::{Asked, Named};
-use crate::http::problem::Problem;
-use crate::http::view::ListPage;
+use crate::http::conversations::access::{conversation_of, is_customer, language, reader, visible};
+use crate::http::conversations::history::event;
+use crate::http::conversations::names::{From, Names};
+use crate::http::conversations::to_people;
+use crate::http::shared::auth::Asker;
+use crate::http::shared::gateway::Gateway;
+use crate::http::shared::input::{Asked, Named};
+use crate::http::shared::paging::{ListPage, parse_limit};
+use crate::http::shared::problem::Problem;
 
 /// A message of a conversation.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -71,19 +67,6 @@ pub struct Heard {
     pub route: Option<Value>,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum From {
-    Customer,
-    Agent(AgentIdentity),
-    /// The conversation changed hands.
-    System,
-    /// From a colleague, for colleagues only.
-    Internal {
-        by: String,
-    },
-}
-
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TranscriptInput {
@@ -108,7 +91,7 @@ pub async fn read(
     let reader = reader(&gateway, &asker.caller).await?;
     let language = conversation_of(&item)?.setup.customer.language.clone();
     let caller = &asker.caller;
-    let mut names = Names { gateway: &gateway, caller, language, known: BTreeMap::new() };
+    let mut names = Names::new(&gateway, caller, language);
     let mut items = Vec::with_capacity(lines.len());
     // Numbers have no gaps, so erased messages have one too.
     let mut last = after;
@@ -194,37 +177,8 @@ pub async fn one(
     }
     let Some(number) = event(line).and_then(|event| event.number()) else { return Ok(None) };
     let language = language(gateway, &line.entry.stream).await?;
-    let mut names = Names { gateway, caller, language, known: BTreeMap::new() };
+    let mut names = Names::new(gateway, caller, language);
     shown(&mut names, id, number, line).await.map(Some)
-}
-
-pub fn event(line: &Sequenced) -> Option<Event> {
-    let entry = &line.entry;
-    match codec::decode(&entry.name, entry.version, entry.body.text()?) {
-        Ok(step::Event::Conversation(event)) => Some(event),
-        Ok(_) | Err(_) => None,
-    }
-}
-
-/// A cache of agents' display names.
-pub(super) struct Names<'a> {
-    pub(super) gateway: &'a Gateway,
-    pub(super) caller: &'a Caller,
-    /// The customer's, as a BCP 47 tag.
-    pub(super) language: Option<String>,
-    known: BTreeMap<AgentId, AgentIdentity>,
-}
-
-impl Names<'_> {
-    pub(super) async fn of(&mut self, id: &AgentId) -> Result<AgentIdentity, Problem> {
-        if let Some(known) = self.known.get(id) {
-            return Ok(known.clone());
-        }
-        let teamspace: &TeamspaceId = &self.caller.teamspace;
-        let found = identity(self.gateway, teamspace, id).await?;
-        self.known.insert(id.clone(), found.clone());
-        Ok(found)
-    }
 }
 
 async fn shown(

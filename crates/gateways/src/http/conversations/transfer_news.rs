@@ -3,29 +3,31 @@
 
 use engine::port::Sequenced;
 use protocol::caller::Caller;
-use protocol::conversation::customer_text::{self, Asked, whose};
-use protocol::conversation::{Conversation, Event as ConversationEvent};
+use protocol::conversation::customer_text::{Asked, whose};
+use protocol::conversation::{Conversation, customer_text};
 use protocol::ids::{AgentId, ConversationId};
-use protocol::ledger::Stream;
 use protocol::step::State;
-use protocol::transfer::event::{Connected, Requested, WhyLegEnded, WhyReturned};
-use protocol::transfer::state::{Kind, Outcome, Stage};
+use protocol::transfer::event::{WhyLegEnded, WhyReturned};
+use protocol::transfer::state::{Outcome, Stage};
 use protocol::transfer::status::{Action, Status, before};
 use protocol::transfer::{Event, Transfer};
 use serde_json::{Value, json};
 
-use super::announced::Sight;
-use super::{identity, is_customer, transcript};
-use crate::http::Gateway;
-use crate::http::problem::Problem;
-use crate::http::queues;
+use crate::http::conversations::access;
+use crate::http::conversations::access::is_customer;
+use crate::http::conversations::history::{add_route, earlier};
+use crate::http::shared::gateway::Gateway;
+use crate::http::shared::lookup::identity;
+use crate::http::shared::problem::Problem;
 
-/// Entries that are read at a time on the way back to what was before.
-const PAGE: usize = 64;
-
-/// How many pages are searched. A thousand messages of one person are a long chat; the event about
-/// its end then does not say whether it was on hold.
-const PAGES_MAX: usize = 16;
+/// How much a subscriber sees of a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sight {
+    /// The entry itself, or as much of it as the transcript shows.
+    Entry,
+    /// The status of its transfer, which every participant sees.
+    Status,
+}
 
 /// An entry about a transfer, and the subscriber that is told.
 pub struct News<'a> {
@@ -99,7 +101,7 @@ impl News<'_> {
         }
         if let Some(transfer) = waits_since(conversation, self.event, status)
             && let Some((place, wait)) =
-                queues::place(self.gateway, self.caller, self.id, transfer).await?
+                access::place(self.gateway, self.caller, self.id, transfer).await?
         {
             frame["queuePosition"] = place.into();
             if let Some(wait) = wait {
@@ -233,54 +235,6 @@ impl News<'_> {
     }
 }
 
-/// The newest value that `wanted` finds in the events of a transfer below a position.
-pub async fn earlier<T>(
-    gateway: &Gateway,
-    stream: &Stream,
-    position: u64,
-    wanted: impl Fn(&Event) -> Option<T>,
-) -> Result<Option<T>, Problem> {
-    let mut position = position;
-    for _ in 0..PAGES_MAX {
-        let page = gateway.engine.history(stream, position, PAGE).await?;
-        for line in &page {
-            if line.entry.name.starts_with("transfer.")
-                && let Some(ConversationEvent::Transfer(event)) = transcript::event(line)
-                && let Some(found) = wanted(&event)
-            {
-                return Ok(Some(found));
-            }
-        }
-        match page.last() {
-            Some(oldest) => position = oldest.entry.position,
-            None => break,
-        }
-    }
-    Ok(None)
-}
-
-/// `routeDecision` and `graphPath`, if a graph asked for the person: the message before it has
-/// them.
-pub async fn add_route(
-    to: &mut Value,
-    gateway: &Gateway,
-    stream: &Stream,
-    line: &Sequenced,
-    requested: &Requested,
-) -> Result<(), Problem> {
-    if requested.by != "system" {
-        return Ok(());
-    }
-    let before = gateway.engine.history(stream, line.entry.position, 1).await?;
-    let said = before.first().and_then(transcript::event);
-    let Some(ConversationEvent::Said(said)) = said else { return Ok(()) };
-    if let Some(route) = said.route {
-        to["routeDecision"] = json!(route.decision);
-        to["graphPath"] = json!(route.path);
-    }
-    Ok(())
-}
-
 /// Who is asked, or answers.
 fn target(event: &Event) -> Option<&AgentId> {
     match event {
@@ -359,12 +313,4 @@ fn action(event: &Event) -> Option<&'static str> {
         },
         Event::Requested(_) | Event::Queued(_) | Event::Rated(_) => None,
     }
-}
-
-/// The bundle that the person was given; a blind transfer has none. The first releases did not
-/// record it.
-pub fn bundle_id(connected: &Connected) -> Option<String> {
-    let Connected { transfer, leg, kind, bundle_id, .. } = connected;
-    let written_later = || (*kind != Kind::Blind).then(|| format!("{transfer}-{leg}"));
-    bundle_id.clone().or_else(written_later)
 }

@@ -53,7 +53,9 @@ const SAMPLES: [(&str, &str); 44] = [
 ];
 
 const UUID: &str = "01a1dd8b-267b-7517-b6f1-b43d22fa6dcd";
+
 const TIME: &str = "2026-11-15T04:50:46.523Z";
+
 const HASH: &str = "a4200e57b279c42fe76e764444edf6cd07cc84b4177c455dc2b93f5009074e83";
 
 /// For other fields, the first of these that their schema allows.

@@ -5,9 +5,10 @@ use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
 use serde_json::{Map, Value};
 
-use super::openapi;
+use crate::http::operations::OPERATIONS;
 use crate::http::operations::tags::{TAGS, Tag};
-use crate::http::operations::{OPERATIONS, Operation, Who};
+use crate::http::reference::openapi;
+use crate::http::shared::operation::{Operation, Who};
 
 pub async fn page() -> Response {
     let document = openapi();

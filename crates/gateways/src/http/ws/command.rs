@@ -1,45 +1,20 @@
-//! A command is an operation of the HTTP API, called within the process: the same router and the
-//! same credential, hence the same rules, limits and errors. A new operation of the API is a new
-//! command without further code.
-
-use std::time::Duration;
+//! A command on a socket: an operation of the API, whose answer becomes a frame.
 
 use axum::Router;
-use axum::body::Body;
-use axum::extract::Request;
-use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use serde_json::{Map, Value, json};
-use tower::ServiceExt;
 
 use super::frame;
-use crate::http::auth::{ACT_AS_HEADER, SESSION_HEADER, TEAMSPACE_HEADER};
-use crate::http::input::KEY_HEADER;
-use crate::http::operations::{self, OPERATIONS, Operation};
-use crate::http::problem::Problem;
-use crate::listen::Peer;
-
-/// The timeout for a handler without one of its own, as for a request over HTTP.
-const COMMAND_MS_MAX: u64 = 30_000;
+use crate::http::call::{Call, Identity};
+use crate::http::shared::problem::Problem;
 
 /// Names are at most this long; a longer one is not repeated in the error.
 const NAME_SHOWN_BYTES_MAX: usize = 64;
 
-/// The identity of the caller, which each command of a connection carries.
-#[derive(Debug, Clone)]
-pub struct Identity {
-    headers: HeaderMap,
-    peer: Option<Peer>,
-}
-
 /// One command that is being run.
 #[derive(Debug)]
-pub struct Call {
-    method: Method,
-    uri: String,
-    body: Option<Map<String, Value>>,
-    key: Option<HeaderValue>,
+pub struct Command {
+    call: Call,
     form: Form,
 }
 
@@ -51,21 +26,7 @@ enum Form {
     Selection(String),
 }
 
-impl Identity {
-    pub fn of(parts: &Parts) -> Self {
-        let mut headers = HeaderMap::new();
-        let said = [&header::AUTHORIZATION, &SESSION_HEADER, &TEAMSPACE_HEADER, &ACT_AS_HEADER];
-        for name in said {
-            let name: &HeaderName = name;
-            if let Some(value) = parts.headers.get(name) {
-                headers.insert(name.clone(), value.clone());
-            }
-        }
-        Self { headers, peer: parts.extensions.get().copied() }
-    }
-}
-
-impl Call {
+impl Command {
     /// `with` has the parameters of the path, and those of the query.
     pub fn new(
         name: &str,
@@ -73,118 +34,23 @@ impl Call {
         body: Option<Map<String, Value>>,
         key: Option<String>,
     ) -> Result<Self, Problem> {
-        let operation = callable(name)?;
-        let method = operation.method.to_ascii_uppercase();
-        let method = Method::from_bytes(method.as_bytes()).expect("the table has real methods");
-        if method == Method::GET && body.is_some() {
-            return Err(Problem::schema_invalid("body", "none: this operation only reads"));
-        }
-        let key = key.map(|key| HeaderValue::from_str(&key)).transpose();
-        let key =
-            key.map_err(|_| Problem::schema_invalid("key", "1 to 200 visible ASCII characters"))?;
-        Ok(Self { method, uri: uri(operation, with)?, body, key, form: Form::Native })
+        Ok(Self { call: Call::new(name, with, body, key)?, form: Form::Native })
     }
 
     /// A customer's choice of an agent.
     pub fn select(session: String, agent: String, key: Option<String>) -> Result<Self, Problem> {
         let with = Map::from_iter([("conversation".to_owned(), Value::String(session))]);
         let body = Map::from_iter([("agent_id".to_owned(), Value::String(agent.clone()))]);
-        let call = Self::new("select_agent", with, Some(body), key)?;
-        Ok(Self { form: Form::Selection(agent), ..call })
+        let call = Call::new("select_agent", with, Some(body), key)?;
+        Ok(Self { call, form: Form::Selection(agent) })
     }
 
     /// Runs the command, and returns the frame with the answer.
     pub async fn run(self, id: Option<String>, operations: Router, who: Identity) -> String {
-        let Self { method, uri, body, key, form } = self;
-        let mut request = Request::new(
-            body.map_or_else(Body::empty, |body| Body::from(Value::Object(body).to_string())),
-        );
-        *request.method_mut() = method;
-        *request.uri_mut() = uri.parse().expect("what is not plain was escaped");
-        *request.headers_mut() = who.headers;
-        let json = HeaderValue::from_static("application/json");
-        request.headers_mut().insert(header::CONTENT_TYPE, json);
-        if let Some(key) = key {
-            request.headers_mut().insert(KEY_HEADER.clone(), key);
-        }
-        if let Some(peer) = who.peer {
-            request.extensions_mut().insert(peer);
-        }
-        let limit = Duration::from_millis(COMMAND_MS_MAX);
-        let response = match tokio::time::timeout(limit, operations.oneshot(request)).await {
-            Ok(Ok(response)) => response,
-            Ok(Err(never)) => match never {},
-            Err(_elapsed) => Problem::unknown_outcome().into_response(),
-        };
-        match form {
+        let response = self.call.run(operations, who).await;
+        match self.form {
             Form::Native => frame::answer(id.as_deref(), response).await,
             Form::Selection(agent) => selected(id.as_deref(), &agent, response).await,
-        }
-    }
-}
-
-/// The operation of this name, if its answer is JSON.
-fn callable(name: &str) -> Result<&'static Operation, Problem> {
-    static TABLE: [Operation; OPERATIONS.len()] = OPERATIONS;
-    let nothing = |detail: &str| Problem::new("not_found", detail).field("do");
-    let found = TABLE.iter().find(|operation| operation.id == name);
-    let found = found.ok_or_else(|| nothing("no such operation"))?;
-    match found.response {
-        operations::Response::Json(_) => Ok(found),
-        operations::Response::Text(_) => {
-            Err(nothing("this operation does not answer with JSON; ask for it over HTTP"))
-        }
-    }
-}
-
-fn uri(operation: &Operation, mut with: Map<String, Value>) -> Result<String, Problem> {
-    let mut uri = String::new();
-    for step in operation.path.split('/').skip(1) {
-        uri.push('/');
-        match step.strip_prefix('{').and_then(|step| step.strip_suffix('}')) {
-            None => uri.push_str(step),
-            Some(name) => {
-                let field = format!("with.{name}");
-                let given = with.remove(name);
-                let text = given.as_ref().and_then(text_of).filter(|text| !text.is_empty());
-                let missing = || Problem::schema_invalid(&field, "text or a number");
-                escape(&mut uri, &text.ok_or_else(missing)?);
-            }
-        }
-    }
-    for (index, (name, value)) in with.iter().enumerate() {
-        let field = format!("with.{name}");
-        if operation.query.is_none() {
-            return Err(Problem::schema_invalid(&field, "to be left out"));
-        }
-        let text = text_of(value);
-        let text = text.ok_or_else(|| Problem::schema_invalid(&field, "text or a number"))?;
-        uri.push(if index == 0 { '?' } else { '&' });
-        escape(&mut uri, name);
-        uri.push('=');
-        escape(&mut uri, &text);
-    }
-    Ok(uri)
-}
-
-fn text_of(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Bool(is) => Some(is.to_string()),
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
-    }
-}
-
-/// Characters that are not plain are escaped, so that no parameter can change the path or the
-/// query.
-fn escape(uri: &mut String, text: &str) {
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'-' | b'_' | b'~' => {
-                uri.push(char::from(byte));
-            }
-            _ => uri.push_str(&format!("%{byte:02X}")),
         }
     }
 }

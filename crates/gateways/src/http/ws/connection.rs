@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::time::Duration;
 
-use axum::Router;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket};
 use futures_util::SinkExt;
 use protocol::caller::{Caller, Principal};
@@ -16,16 +15,19 @@ use protocol::time::{Span, Time};
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use super::command::{Call, Identity};
-use super::frame::{self, Asks, Frame, TypingInput, conversation_id};
-use super::subscription::{self, NEWS_MAX, News, SUBSCRIPTIONS_MAX, Subscription};
-use super::typing::{TYPING_EVERY, TYPING_KEPT, Who};
-use crate::http::Gateway;
-use crate::http::auth::Asker;
-use crate::http::conversations::transcript::From;
-use crate::http::conversations::{identity, stream};
-use crate::http::events::Place;
-use crate::http::problem::Problem;
+use crate::http::call::Identity;
+use crate::http::conversations::access::stream;
+use crate::http::conversations::names::From;
+use crate::http::shared::auth::Asker;
+use crate::http::shared::lookup::identity;
+use crate::http::shared::problem::Problem;
+use crate::http::shared::streams::Place;
+use crate::http::ws::command::Command;
+use crate::http::ws::frame::{Asks, Frame, TypingInput, conversation_id};
+use crate::http::ws::state::Ws;
+use crate::http::ws::subscription::{NEWS_MAX, News, SUBSCRIPTIONS_MAX, Subscription};
+use crate::http::ws::typing::{TYPING_EVERY, TYPING_KEPT, Who};
+use crate::http::ws::{frame, subscription};
 
 /// How often the token is checked. Its end is noticed within this time.
 const BEAT: Span = Span::from_millis(1_000);
@@ -41,8 +43,7 @@ const FAREWELL_MAX: Duration = Duration::from_secs(1);
 /// A socket that is being opened.
 pub struct Connection {
     pub number: u64,
-    pub gateway: Gateway,
-    pub operations: Router,
+    pub gateway: Ws,
     pub asker: Asker,
     pub identity: Identity,
     /// The secret with which to check again whether the caller is still allowed; none on the
@@ -90,7 +91,7 @@ struct Open {
     connection: Connection,
     socket: WebSocket,
     news: mpsc::Sender<News>,
-    waiting: VecDeque<(Option<String>, Call)>,
+    waiting: VecDeque<(Option<String>, Command)>,
     subscriptions: Vec<Subscription>,
     /// Whether anything came from the peer since the last ping.
     is_heard: bool,
@@ -192,9 +193,9 @@ impl Open {
         }
     }
 
-    fn start(&self, id: Option<String>, call: Call) -> Running {
-        let Connection { operations, identity, .. } = &self.connection;
-        Box::pin(call.run(id, operations.clone(), identity.clone()))
+    fn start(&self, id: Option<String>, call: Command) -> Running {
+        let Connection { gateway, identity, .. } = &self.connection;
+        Box::pin(call.run(id, gateway.operations.clone(), identity.clone()))
     }
 
     async fn hear(&mut self, frame: Option<Result<Message, axum::Error>>) -> Result<(), Farewell> {
@@ -218,7 +219,7 @@ impl Open {
     async fn take(&mut self, text: &str) -> Result<(), Farewell> {
         let Connection { gateway, number, frame_bytes_max, .. } = &self.connection;
         let now_ms = u64::try_from(gateway.engine.clock().now().as_millis()).unwrap_or(0);
-        let rate = gateway.sockets.frames.check(number, now_ms);
+        let rate = gateway.frames.check(number, now_ms);
         if text.len() > *frame_bytes_max {
             let detail = format!("frame: expected at most {frame_bytes_max} bytes");
             return self.refuse(None, Problem::new("body_too_large", detail)).await;
@@ -232,7 +233,7 @@ impl Open {
             Err(problem) => return self.refuse(id, problem).await,
         };
         let done = match asks {
-            Asks::Call(call) => {
+            Asks::Command(call) => {
                 if self.waiting.len() < WAITING_COMMANDS_MAX {
                     self.waiting.push_back((id, *call));
                     return Ok(());
@@ -314,7 +315,7 @@ impl Open {
             "on": asked.on,
             "ttl_ms": TYPING_KEPT.as_millis(),
         } });
-        gateway.sockets.typing.tell(&stream, &whom, &frame.to_string());
+        gateway.typing.tell(&stream, &whom, &frame.to_string());
         self.typed = Some((id, asked.on, now));
         Ok(())
     }

@@ -5,15 +5,16 @@ use axum::body::to_bytes;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use protocol::ids::{AgentId, ConversationId};
-use protocol::json::{self, Bounds};
+use protocol::json;
+use protocol::json::Bounds;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::command::Call;
-use crate::http::input::shape;
-use crate::http::problem::Problem;
+use crate::http::shared::input::shape;
+use crate::http::shared::problem::Problem;
+use crate::http::ws::command::Command;
 
 /// An id is repeated in every answer and every event, so it must be short.
 pub const ID_BYTES_MAX: usize = 64;
@@ -28,7 +29,7 @@ pub struct Frame {
 
 #[derive(Debug)]
 pub enum Asks {
-    Call(Box<Call>),
+    Command(Box<Command>),
     Subscribe(Subscribe),
     Unsubscribe(Unsubscribe),
     Typing(TypingInput),
@@ -131,12 +132,12 @@ fn asks(mut fields: Map<String, Value>) -> Result<Asks, Problem> {
             "ping" => shape::<Nothing>(rest).map(|_| Asks::Ping),
             name => {
                 let CallInput { with, body, key } = shape(rest)?;
-                Call::new(name, with, body, key).map(Box::new).map(Asks::Call)
+                Command::new(name, with, body, key).map(Box::new).map(Asks::Command)
             }
         },
         (None, Some(Value::String(kind))) if is_selection(&kind) => {
             let SelectInput { session_id, agent_id, key } = shape(rest)?;
-            Call::select(session_id, agent_id, key).map(Box::new).map(Asks::Call)
+            Command::select(session_id, agent_id, key).map(Box::new).map(Asks::Command)
         }
         (None, Some(_)) => Err(Problem::schema_invalid("type", "`select_agent` or `agent:select`")),
         (_, _) => Err(Problem::schema_invalid("do", "the name of an operation, or `type`")),

@@ -17,15 +17,16 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
-use super::frame::{After, Subscribe, conversation_id};
-use super::typing::{Listening, Who};
-use crate::http::Gateway;
-use crate::http::auth::Asker;
-use crate::http::conversations::announced::{Sight, announcements, for_customer};
-use crate::http::conversations::{stream, visible};
-use crate::http::cursors;
-use crate::http::events::{Filter, FollowInput, Told};
-use crate::http::problem::Problem;
+use crate::http::conversations::access::{stream, visible};
+use crate::http::conversations::announced::{announcements, for_customer};
+use crate::http::conversations::transfer_news::Sight;
+use crate::http::feed::filter::{Filter, FollowInput, Told};
+use crate::http::shared::auth::Asker;
+use crate::http::shared::cursors;
+use crate::http::shared::problem::Problem;
+use crate::http::ws::frame::{After, Subscribe, conversation_id};
+use crate::http::ws::state::Ws;
+use crate::http::ws::typing::{Listening, Who};
 
 /// Subscriptions of one connection. A cockpit has one for everything and a few for what is on its
 /// screen; each is woken by every entry, so each has a cost.
@@ -68,7 +69,7 @@ impl Drop for Subscription {
 
 /// Starts a subscription. Returns the cursor after which it follows.
 pub async fn begin(
-    gateway: &Gateway,
+    gateway: &Ws,
     asker: &Asker,
     id: String,
     asked: Subscribe,
@@ -105,7 +106,7 @@ pub async fn begin(
     let listening = stream
         .clone()
         .zip(listener(caller))
-        .map(|(stream, who)| gateway.sockets.typing.listen(stream, who, news.clone()));
+        .map(|(stream, who)| gateway.typing.listen(stream, who, news.clone()));
     let following = Following {
         gateway: gateway.clone(),
         of: json!(id).to_string(),
@@ -150,7 +151,7 @@ enum View {
 
 /// One subscription at work.
 struct Following {
-    gateway: Gateway,
+    gateway: Ws,
     /// The subscription's id, as JSON.
     of: String,
     view: View,

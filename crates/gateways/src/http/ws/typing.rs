@@ -9,7 +9,7 @@ use protocol::ledger::Stream;
 use protocol::time::Span;
 use tokio::sync::mpsc;
 
-use super::subscription::News;
+use crate::http::ws::subscription::News;
 
 /// How long a notice counts: longer than people pause within a sentence, and short enough that the
 /// other side does not wait for a person who has left.

@@ -65,7 +65,14 @@ impl Server {
         let (stop, stopped) = watch::channel(false);
         let (hold_began, held) = watch::channel(false);
         let router = routes(limits.body_read_ms_max, Arc::clone(&hold), hold_began);
-        let task = tokio::spawn(serve(endpoint, router, limits, Arc::clone(&counts), stopped));
+        let task = tokio::spawn(serve(
+            endpoint,
+            router,
+            crate::http::unanswered,
+            limits,
+            Arc::clone(&counts),
+            stopped,
+        ));
         Self { address, counts, hold, held, stop, task }
     }
 

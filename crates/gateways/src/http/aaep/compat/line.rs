@@ -17,10 +17,10 @@ use protocol::ids::{SessionId, SubscriptionId};
 use protocol::time::Span;
 use serde_json::{Map, Value, json};
 
-use super::Mount;
-use super::lines::{Joined, Key, Order};
-use crate::http::Gateway;
-use crate::http::problem::Problem;
+use crate::http::aaep::compat::lines::{Joined, Key, Order};
+use crate::http::aaep::compat::mount::Mount;
+use crate::http::aaep::state::Aaep;
+use crate::http::shared::problem::Problem;
 
 /// The name of a listener that gives none.
 const NAMELESS: &str = "compat";
@@ -36,7 +36,7 @@ const ASKED_MAX: usize = 8;
 const TOGETHER_BYTES: usize = 16 * 1024;
 
 pub struct Line {
-    gateway: Gateway,
+    gateway: Aaep,
     mount: Mount,
     key: Key,
     number: u64,
@@ -70,12 +70,12 @@ pub struct Ended;
 impl Line {
     /// Begins to listen, on terms that take everything and can answer everything.
     pub async fn open(
-        gateway: Gateway,
+        gateway: Aaep,
         mount: Mount,
         joined: Joined,
         from: Cursor,
     ) -> Result<Self, Problem> {
-        let key = Key::of(&mount);
+        let key = mount.key();
         let opened = async {
             let request = unasked(&mount);
             let accepted = subscribe(&gateway, &mount, request).await?;
@@ -252,7 +252,7 @@ impl Line {
                 _ = stopping.wait_for(|stopping| *stopping) => true,
             };
             // An agent within this process asks nothing any more when the process stops.
-            let is_played = gateway.player(&mount).is_some();
+            let is_played = mount.player(&gateway).is_some();
             if stops && !is_played && some_wait(&gateway, &mount, &asked).await {
                 return;
             }
@@ -269,7 +269,7 @@ impl Drop for Line {
 }
 
 /// Whether a question of one of these sessions is still open.
-async fn some_wait(gateway: &Gateway, mount: &Mount, asked: &VecDeque<SessionId>) -> bool {
+async fn some_wait(gateway: &Aaep, mount: &Mount, asked: &VecDeque<SessionId>) -> bool {
     for session in asked {
         let stream = session_stream(&mount.asker.caller, session);
         match gateway.engine.session(&stream).await {
@@ -284,7 +284,7 @@ async fn some_wait(gateway: &Gateway, mount: &Mount, asked: &VecDeque<SessionId>
     false
 }
 
-async fn end(gateway: &Gateway, mount: &Mount, key: &Key, id: SubscriptionId) {
+async fn end(gateway: &Aaep, mount: &Mount, key: &Key, id: SubscriptionId) {
     let close = Close { subscription_id: id.to_string(), ..Close::default() };
     if let Err(error) = gateway.engine.close(&mount.asker.caller, &close).await {
         tracing::debug!(?error, "a subscription ends by itself");
@@ -293,7 +293,7 @@ async fn end(gateway: &Gateway, mount: &Mount, key: &Key, id: SubscriptionId) {
 }
 
 async fn listen(
-    gateway: &Gateway,
+    gateway: &Aaep,
     mount: &Mount,
     id: &SubscriptionId,
     from: Cursor,
@@ -303,7 +303,7 @@ async fn listen(
 }
 
 async fn subscribe(
-    gateway: &Gateway,
+    gateway: &Aaep,
     mount: &Mount,
     request: Request,
 ) -> Result<Result<Accepted, Rejected>, Problem> {
@@ -314,7 +314,7 @@ async fn subscribe(
 
 /// The host is the agent itself. A listener that wants a signature gets the server: only the
 /// server's manifest is signed.
-fn host(gateway: &Gateway, mount: &Mount, asked: &Capabilities) -> Host {
+fn host(gateway: &Aaep, mount: &Mount, asked: &Capabilities) -> Host {
     let host = gateway.host();
     if asked.accept_signed_manifests_only == Some(true) {
         return host;

@@ -10,14 +10,13 @@ use protocol::time::{Span, Time};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
-use super::Mount;
-
 /// How long a message waits for a stream. A client that posts before it listens opens its stream at
 /// once.
 pub const HELD: Span = Span::from_millis(30_000);
 
 /// The most messages that wait for one stream, and the most bearers that they wait for.
 const HELD_MAX: usize = 16;
+
 const KEYS_MAX: usize = 1_024;
 
 /// The orders queued for a stream. Past this they are dropped until the stream reads on.
@@ -29,9 +28,9 @@ const LINGERING_MAX: usize = 8;
 /// A bearer, and the agent it listens to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Key {
-    teamspace: TeamspaceId,
-    listener: String,
-    agent: AgentId,
+    pub teamspace: TeamspaceId,
+    pub listener: String,
+    pub agent: AgentId,
 }
 
 /// Something for a stream that does not come from the agent.
@@ -92,17 +91,6 @@ pub struct Joined {
     pub orders: mpsc::Receiver<Order>,
     /// The earliest cursor from which the stream must listen.
     pub from: Option<Cursor>,
-}
-
-impl Key {
-    pub fn of(mount: &Mount) -> Self {
-        let caller = &mount.asker.caller;
-        Self {
-            teamspace: caller.teamspace.clone(),
-            listener: caller.principal.to_string(),
-            agent: mount.agent.clone(),
-        }
-    }
 }
 
 impl Lines {

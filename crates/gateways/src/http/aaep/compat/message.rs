@@ -7,7 +7,9 @@ use serde_json::{Map, Value};
 
 /// The longest texts of an answer, as in the schemas.
 const DECIDED_BY_CHARS_MAX: usize = 256;
+
 const RATIONALE_CHARS_MAX: usize = 4_096;
+
 const RESPONSE_CHARS_MAX: usize = 16_384;
 
 #[derive(Debug, PartialEq)]

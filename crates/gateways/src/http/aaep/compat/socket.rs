@@ -10,13 +10,14 @@ use protocol::time::Span;
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use super::line::{Line, Next};
-use super::lines::{Lines, Order};
-use super::{Mount, NotReceived, Via, is_still_allowed, now, page_of_this_machine, receive};
-use crate::http::Gateway;
+use crate::http::aaep::compat::line::{Line, Next};
+use crate::http::aaep::compat::lines::{Lines, Order};
+use crate::http::aaep::compat::mount::{Mount, page_of_this_machine};
+use crate::http::aaep::compat::{NotReceived, Via, is_still_allowed, now, receive};
 use crate::http::aaep::listening::MESSAGE_BYTES_MAX;
-use crate::http::events::Place;
-use crate::http::problem::Problem;
+use crate::http::aaep::state::Aaep;
+use crate::http::shared::problem::Problem;
+use crate::http::shared::streams::Place;
 
 /// How often the token is checked.
 const LOOK: Span = Span::from_millis(1_000);
@@ -27,12 +28,12 @@ const LOOKS_PER_PING: u32 = 10;
 /// How long a peer may take to close its side.
 const FAREWELL_MAX: Duration = Duration::from_secs(1);
 
-pub async fn open(State(gateway): State<Gateway>, request: Request) -> Result<Response, Problem> {
+pub async fn open(State(gateway): State<Aaep>, request: Request) -> Result<Response, Problem> {
     let (mut parts, _) = request.into_parts();
     let mount = Mount::from_request_parts(&mut parts, &gateway).await?;
     let is_own_page = mount.secret.is_none() && page_of_this_machine(&parts.headers).is_some();
     if !is_own_page {
-        gateway.sockets.origins.check(&parts.headers)?;
+        gateway.origins.check(&parts.headers)?;
     }
     let upgrade = WebSocketUpgrade::from_request_parts(&mut parts, &gateway).await;
     let upgrade = upgrade.map_err(|_| {
@@ -57,7 +58,7 @@ pub async fn open(State(gateway): State<Gateway>, request: Request) -> Result<Re
 
 /// One open socket.
 struct Talking {
-    gateway: Gateway,
+    gateway: Aaep,
     mount: Mount,
     line: Line,
     /// To the line itself: answers to messages on this socket are sent on it.

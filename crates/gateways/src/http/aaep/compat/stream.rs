@@ -12,13 +12,13 @@ use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::line::{Frame, Line, Next};
-use super::lines::Key;
-use super::{Mount, is_still_allowed, now, readable};
-use crate::http::Gateway;
-use crate::http::cursors;
-use crate::http::events::Place;
-use crate::http::problem::Problem;
+use crate::http::aaep::compat::line::{Frame, Line, Next};
+use crate::http::aaep::compat::mount::Mount;
+use crate::http::aaep::compat::{is_still_allowed, now, readable};
+use crate::http::aaep::state::Aaep;
+use crate::http::shared::cursors;
+use crate::http::shared::problem::Problem;
+use crate::http::shared::streams::Place;
 
 /// How often the token is checked.
 const LOOK: Span = Span::from_millis(1_000);
@@ -31,7 +31,7 @@ const LOOKS_PER_BEAT: u32 = 10;
 const CHUNKS_MAX: usize = 2;
 
 pub async fn listen(
-    State(gateway): State<Gateway>,
+    State(gateway): State<Aaep>,
     mount: Mount,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
@@ -41,7 +41,7 @@ pub async fn listen(
     let place = Place::take(&gateway, &mount.asker, gateway.limits.streams_per_token_max)?;
     // The cursor is read before the stream joins, so that nothing in between is missed.
     let newest = now(&gateway).await?;
-    let joined = gateway.compat.lines.join(&Key::of(&mount), gateway.engine.clock().now());
+    let joined = gateway.compat.lines.join(&mount.key(), gateway.engine.clock().now());
     let from =
         joined.from.or_else(|| resumed(&gateway, &mount, &headers, newest)).unwrap_or(newest);
     let line = Line::open(gateway.clone(), mount.clone(), joined, from).await?;
@@ -57,12 +57,7 @@ pub async fn listen(
 }
 
 /// The cursor of a browser that reconnects by itself. Other clients start anew.
-fn resumed(
-    gateway: &Gateway,
-    mount: &Mount,
-    headers: &HeaderMap,
-    newest: Cursor,
-) -> Option<Cursor> {
+fn resumed(gateway: &Aaep, mount: &Mount, headers: &HeaderMap, newest: Cursor) -> Option<Cursor> {
     let text = headers.get("last-event-id")?.to_str().ok()?;
     let given = ("Last-Event-ID", text);
     let cursor = cursors::announced_after(gateway, &mount.asker.caller.teamspace, given).ok()?;
@@ -71,7 +66,7 @@ fn resumed(
 
 /// One open stream.
 struct Sending {
-    gateway: Gateway,
+    gateway: Aaep,
     mount: Mount,
     line: Line,
     chunks: mpsc::Sender<Bytes>,

@@ -16,17 +16,17 @@ use protocol::caller::Caller;
 use protocol::ids::SubscriptionId;
 use protocol::session::event::Said as Event;
 
-use super::words::{Asking, asking, recorded, refused};
-use super::{
+use crate::http::aaep::connection::words::{Asking, asking, recorded, refused};
+use crate::http::aaep::connection::{
     ASKING_MAX, Announced, Connection, Farewell, MESSAGE_BYTES_MAX, Open, Pending, Said,
     Subscribed, Wire,
 };
-use crate::http::Gateway;
 use crate::http::aaep::critical::count_critical;
 use crate::http::aaep::listening::refused as flawed;
-use crate::http::aaep::{events_in, session_of};
-use crate::http::cursors;
-use crate::http::problem::Problem;
+use crate::http::aaep::sessions::{events_in, session_of};
+use crate::http::aaep::state::Aaep;
+use crate::http::shared::cursors;
+use crate::http::shared::problem::Problem;
 
 /// The messages to send, or why the message is refused, or why the connection ends.
 type Answered = Result<Result<Vec<String>, Problem>, Farewell>;
@@ -37,7 +37,7 @@ impl<W: Wire> Open<W> {
         let number = self.n_messages;
         let gateway = &self.connection.gateway;
         let now_ms = u64::try_from(gateway.engine.clock().now().as_millis()).unwrap_or(0);
-        if let Err(retry) = gateway.sockets.aaep.check(&self.id, now_ms) {
+        if let Err(retry) = gateway.frames.check(&self.id, now_ms) {
             return Ok(vec![refused(number, Problem::rate_limited(retry.seconds))]);
         }
         if text.len() > MESSAGE_BYTES_MAX {
@@ -212,7 +212,7 @@ impl<W: Wire> Open<W> {
     }
 }
 
-fn resume(gateway: &Gateway, caller: &Caller, text: &str) -> Result<Resume, Problem> {
+fn resume(gateway: &Aaep, caller: &Caller, text: &str) -> Result<Resume, Problem> {
     if text.starts_with("evt_") {
         return Ok(Resume::AfterEvent(text.to_owned()));
     }

@@ -1,19 +1,18 @@
 //! The messages of a connection that are not events: the result of a message, the result of a
 //! question, and the cursor from which a listener may resume.
 
-use aaep::EXTENSION;
 use aaep::event::{Decision, Payload};
 use aaep::handshake::{ClarificationReply, ConfirmationReply, Handshake, Response as Said};
 use aaep::machine::Outcome;
-use aaep::read;
 use aaep::stamp::stamp;
+use aaep::{EXTENSION, read};
 use engine::sessions::Question;
 use protocol::ids::SessionId;
 use protocol::session::{Given, Response};
 use protocol::time::Time;
 use serde_json::{Value, json};
 
-use crate::http::problem::Problem;
+use crate::http::shared::problem::Problem;
 
 /// A question that the peer asked over this connection.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,0 +1,54 @@
+//! `/v1/ledger`: operations on the ledger as a whole, for operators.
+
+use axum::Json;
+use axum::extract::State;
+use protocol::form;
+use protocol::handoff::decide::NOTES_BYTES_MAX;
+use protocol::ids::TeamspaceId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::http::shared::gateway::Gateway;
+use crate::http::shared::input::Write;
+use crate::http::shared::problem::Problem;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ForkInput {
+    /// Why the ledger goes on without the lost entries.
+    #[schemars(transform = form::text(NOTES_BYTES_MAX))]
+    pub reason: String,
+}
+
+/// The result of declaring a fork.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ForkView {
+    /// False when the ledger is not behind a checkpoint, so that there was nothing to declare.
+    pub declared: bool,
+    /// How many entries there were before the declaration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ledger_size: Option<u64>,
+    /// How many entries the lost checkpoint vouches for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost_size: Option<u64>,
+}
+
+/// The ledger holds every teamspace, so this is for operators of the whole server.
+pub async fn fork(
+    State(gateway): State<Gateway>,
+    write: Write<ForkInput>,
+) -> Result<Json<ForkView>, Problem> {
+    let (write, ForkInput { reason }) = write.split();
+    let asker = write.asker.operator()?;
+    if asker.caller.teamspace != TeamspaceId::default_teamspace() {
+        let who = "only an operator of the default teamspace may do this";
+        return Err(Problem::new("not_allowed", who));
+    }
+    let key = write.key.for_action("fork", None);
+    let behind = gateway.engine.declare_fork(&asker.caller, &reason, Some(key)).await?;
+    Ok(Json(ForkView {
+        declared: behind.is_some(),
+        ledger_size: behind.map(|behind| behind.ledger_size),
+        lost_size: behind.map(|behind| behind.lost.size),
+    }))
+}

@@ -1,0 +1,61 @@
+//! An agent in answers.
+
+use engine::query::Item;
+use protocol::agent;
+use protocol::caller::{Caller, Role};
+use protocol::step::State;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct AgentView {
+    pub agent: String,
+    pub kind: agent::Kind,
+    pub profile: agent::Profile,
+    /// How it is introduced in a conversation.
+    pub identity: agent::AgentIdentity,
+    /// How many conversations it holds at once; `null` for any number.
+    pub capacity: Option<u16>,
+    /// Of a human: whether it is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub presence: Option<agent::Presence>,
+    /// Of a human: the presence that was set. It counts while the human can be reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub presence_said: Option<agent::Presence>,
+    /// Who set it, if it was not the human itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub presence_by: Option<String>,
+    /// When it counts as gone, unless it gives a sign of life before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missed_at: Option<String>,
+    /// Where turns reach it. Shown to operators only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// Where it is called when it is sent something critical. Shown to operators only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wake: Option<String>,
+    /// The roles of the member; without any, nothing is restricted.
+    pub roles: Vec<Role>,
+    pub changed_at: String,
+}
+
+pub fn agent(caller: &Caller, item: &Item) -> Option<AgentView> {
+    let State::Agent(agent) = item.state.as_ref() else { return None };
+    let human = Some(agent).filter(|agent| agent.kind == agent::Kind::Human);
+    let by = agent.attendance.by.as_ref();
+    Some(AgentView {
+        identity: agent.identity(),
+        capacity: agent.capacity(),
+        presence: human.map(|human| human.presence()),
+        presence_said: human.map(|human| human.attendance.said),
+        presence_by: by.map(ToString::to_string),
+        missed_at: agent.deadlines().first().map(|deadline| deadline.due.to_string()),
+        endpoint: agent.endpoint.clone().filter(|_| caller.is_operator()),
+        wake: agent.wake_url.clone().filter(|_| caller.is_operator()),
+        agent: agent.id.to_string(),
+        kind: agent.kind,
+        profile: agent.profile.clone(),
+        roles: agent.roles.iter().copied().collect(),
+        changed_at: item.changed_at.to_string(),
+    })
+}

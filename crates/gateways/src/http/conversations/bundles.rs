@@ -1,0 +1,116 @@
+//! `/v1/bundles`: what a person was told before they began to answer, by the id that a transcript
+//! names.
+
+use axum::Json;
+use axum::extract::State;
+use engine::port::Sequenced;
+use protocol::caller::Caller;
+use protocol::conversation::Event as ConversationEvent;
+use protocol::conversation::reader::Reader;
+use protocol::ids::ConversationId;
+use protocol::ledger::Erased;
+use protocol::transfer::Event;
+use protocol::transfer::bundle::{Bundle, BundleId};
+use serde_json::Value;
+
+use crate::http::conversations::access::{conversation_of, reader, stream};
+use crate::http::conversations::bundle_view::{shown_bundle, visible_bundle};
+use crate::http::conversations::history;
+use crate::http::conversations::transfers::{found, may_pick_up};
+use crate::http::shared::auth::Asker;
+use crate::http::shared::gateway::Gateway;
+use crate::http::shared::input::Named;
+use crate::http::shared::problem::Problem;
+
+/// Entries that are read at a time on the way back to where the bundle was made.
+const PAGE: usize = 200;
+
+pub async fn show(
+    State(gateway): State<Gateway>,
+    asker: Asker,
+    Named(id): Named<BundleId>,
+) -> Result<Json<Value>, Problem> {
+    let caller = asker.member()?.caller;
+    let conversation = found(&gateway, &caller, id.transfer).await.map_err(|_| nothing())?;
+    if !may_see(&gateway, &caller, conversation, id).await? {
+        return Err(nothing());
+    }
+    let stream = stream(&caller.teamspace, conversation);
+    let mut before = u64::MAX;
+    // A bundle is in one entry of its conversation, so this ends with the conversation at the
+    // latest.
+    loop {
+        let page = gateway.engine.history(&stream, before, PAGE).await?;
+        let Some(oldest) = page.last() else { return Err(nothing()) };
+        before = oldest.entry.position;
+        for line in &page {
+            if let Some(made) = made_by(line, id) {
+                let reader = reader(&gateway, &caller).await?;
+                return made.map(|made| Json(shown(made, reader))).ok_or_else(nothing);
+            }
+        }
+    }
+}
+
+fn shown(bundle: Bundle, reader: Reader) -> Value {
+    match reader {
+        Reader::Program => shown_bundle(&visible_bundle(bundle)),
+        Reader::Person | Reader::Customer => shown_bundle(&bundle),
+    }
+}
+
+fn nothing() -> Problem {
+    Problem::not_found("bundle")
+}
+
+/// The participants of the conversation may, and the people of a queue while it waits there.
+async fn may_see(
+    gateway: &Gateway,
+    caller: &Caller,
+    conversation: ConversationId,
+    id: BundleId,
+) -> Result<bool, Problem> {
+    let stream = stream(&caller.teamspace, conversation);
+    let item = gateway.engine.item(&stream).await?.ok_or_else(nothing)?;
+    let conversation = conversation_of(&item)?;
+    if conversation.side(caller).is_some() {
+        return Ok(true);
+    }
+    match conversation.transfer.as_deref().filter(|transfer| transfer.id == id.transfer) {
+        Some(transfer) => may_pick_up(gateway, caller, transfer).await,
+        None => Ok(false),
+    }
+}
+
+/// The bundle, or that there is none, if this entry settles it.
+fn made_by(line: &Sequenced, id: BundleId) -> Option<Option<Bundle>> {
+    // The erased content may be part of a bundle that was made before.
+    if line.entry.name == Erased::NAME {
+        return Some(None);
+    }
+    if !line.entry.name.starts_with("transfer.") {
+        return None;
+    }
+    let Some(ConversationEvent::Transfer(event)) = history::event(line) else { return None };
+    match event {
+        Event::Requested(it) if it.transfer == id.transfer => {
+            Some(it.bundle.filter(|_| id.leg == 0))
+        }
+        Event::LegRequested(it) if it.transfer == id.transfer && it.leg == id.leg => {
+            Some(it.bundle)
+        }
+        Event::Requested(_)
+        | Event::LegRequested(_)
+        | Event::Queued(_)
+        | Event::Ringing(_)
+        | Event::Returned(_)
+        | Event::Connected(_)
+        | Event::Consulted(_)
+        | Event::Held(_)
+        | Event::Resumed(_)
+        | Event::LegEnded(_)
+        | Event::Noted(_)
+        | Event::Over(_)
+        | Event::Rated(_) => None,
+    }
+}

@@ -1,0 +1,84 @@
+//! The events of a conversation, read back from its entries.
+
+use engine::port::Sequenced;
+use protocol::conversation::Event as ConversationEvent;
+use protocol::ledger::Stream;
+use protocol::transfer::Event;
+use protocol::transfer::event::{Connected, Requested};
+use protocol::transfer::state::Kind;
+use protocol::{codec, step};
+use serde_json::{Value, json};
+
+use crate::http::shared::gateway::Gateway;
+use crate::http::shared::problem::Problem;
+
+pub fn event(line: &Sequenced) -> Option<ConversationEvent> {
+    let entry = &line.entry;
+    match codec::decode(&entry.name, entry.version, entry.body.text()?) {
+        Ok(step::Event::Conversation(event)) => Some(event),
+        Ok(_) | Err(_) => None,
+    }
+}
+
+/// Entries that are read at a time on the way back to what was before.
+const PAGE: usize = 64;
+
+/// How many pages are searched. A thousand messages of one person are a long chat; the event about
+/// its end then does not say whether it was on hold.
+const PAGES_MAX: usize = 16;
+
+/// The newest value that `wanted` finds in the events of a transfer below a position.
+pub async fn earlier<T>(
+    gateway: &Gateway,
+    stream: &Stream,
+    position: u64,
+    wanted: impl Fn(&Event) -> Option<T>,
+) -> Result<Option<T>, Problem> {
+    let mut position = position;
+    for _ in 0..PAGES_MAX {
+        let page = gateway.engine.history(stream, position, PAGE).await?;
+        for line in &page {
+            if line.entry.name.starts_with("transfer.")
+                && let Some(ConversationEvent::Transfer(event)) = event(line)
+                && let Some(found) = wanted(&event)
+            {
+                return Ok(Some(found));
+            }
+        }
+        match page.last() {
+            Some(oldest) => position = oldest.entry.position,
+            None => break,
+        }
+    }
+    Ok(None)
+}
+
+/// `routeDecision` and `graphPath`, if a graph asked for the person: the message before it has
+/// them.
+pub async fn add_route(
+    to: &mut Value,
+    gateway: &Gateway,
+    stream: &Stream,
+    line: &Sequenced,
+    requested: &Requested,
+) -> Result<(), Problem> {
+    if requested.by != "system" {
+        return Ok(());
+    }
+    let before = gateway.engine.history(stream, line.entry.position, 1).await?;
+    let said = before.first().and_then(event);
+    let Some(ConversationEvent::Said(said)) = said else { return Ok(()) };
+    if let Some(route) = said.route {
+        to["routeDecision"] = json!(route.decision);
+        to["graphPath"] = json!(route.path);
+    }
+    Ok(())
+}
+
+/// The bundle that the person was given; a blind transfer has none. The first releases did not
+/// record it.
+pub fn bundle_id(connected: &Connected) -> Option<String> {
+    let Connected { transfer, leg, kind, bundle_id, .. } = connected;
+    let written_later = || (*kind != Kind::Blind).then(|| format!("{transfer}-{leg}"));
+    bundle_id.clone().or_else(written_later)
+}

@@ -1,0 +1,253 @@
+//! Changes in a queue, for its people: a transfer begins to wait, rings, is taken, comes back or is
+//! over. An event names the transfer and says nothing about the customer; a client that needs more
+//! requests the transfer.
+
+use engine::port::Sequenced;
+use protocol::agent::{Agent, Kind};
+use protocol::caller::Caller;
+use protocol::conversation::Event as ConversationEvent;
+use protocol::ids::{AgentId, TeamspaceId};
+use protocol::ledger::Subject;
+use protocol::step::State;
+use protocol::transfer::Event;
+use protocol::transfer::decide::is_in_queue;
+use protocol::transfer::event::WhyLegEnded;
+use protocol::transfer::state::Target;
+use serde_json::{Value, json};
+
+use crate::http::conversations::history;
+use crate::http::conversations::history::earlier;
+use crate::http::shared::gateway::Gateway;
+use crate::http::shared::lookup;
+use crate::http::shared::lookup::identity;
+use crate::http::shared::problem::Problem;
+
+/// One change of one queue.
+struct Changed {
+    queue: AgentId,
+    status: &'static str,
+    /// The person that is asked, or has it now.
+    agent: Option<AgentId>,
+    /// Another person who is asked in; 0 for the transfer itself.
+    leg: u16,
+    /// The queue to which it moves.
+    to: Option<AgentId>,
+}
+
+/// `queue_changed` for each queue of the caller in which this entry changed something. The people
+/// of a queue are looked up each time, so that a change of teams counts at once.
+pub async fn queue_changed(
+    gateway: &Gateway,
+    caller: &Caller,
+    line: &Sequenced,
+) -> Result<Vec<Value>, Problem> {
+    let entry = &line.entry;
+    let Subject::Conversation(id) = entry.stream.subject else { return Ok(Vec::new()) };
+    if !entry.name.starts_with("transfer.") || entry.stream.teamspace != caller.teamspace {
+        return Ok(Vec::new());
+    }
+    let Some(own) = caller.agent() else { return Ok(Vec::new()) };
+    let Some(person) = of_kind(gateway, &caller.teamspace, own, Kind::Human).await? else {
+        return Ok(Vec::new());
+    };
+    let Some(ConversationEvent::Transfer(event)) = history::event(line) else {
+        return Ok(Vec::new());
+    };
+    let mut told = Vec::new();
+    for changed in changes(gateway, line, &event).await? {
+        let queue = of_kind(gateway, &caller.teamspace, &changed.queue, Kind::Queue).await?;
+        if !queue.is_some_and(|queue| is_in_queue(&person, &queue)) {
+            continue;
+        }
+        let mut frame = json!({
+            "type": "queue_changed",
+            "queue": changed.queue,
+            "transferId": event.transfer().to_string(),
+            "sessionId": id.to_string(),
+            "status": changed.status,
+            "eventId": format!("{id}/{}", entry.position),
+            "timestamp": entry.at.to_string(),
+        });
+        if let Some(agent) = &changed.agent {
+            frame["targetAgent"] = json!(identity(gateway, &caller.teamspace, agent).await?);
+        }
+        if changed.leg != 0 {
+            frame["leg"] = changed.leg.into();
+        }
+        if let Some(to) = &changed.to {
+            frame["to"] = to.as_str().into();
+        }
+        told.push(frame);
+    }
+    Ok(told)
+}
+
+async fn changes(
+    gateway: &Gateway,
+    line: &Sequenced,
+    event: &Event,
+) -> Result<Vec<Changed>, Problem> {
+    let place = Place { gateway, line, event };
+    let agent = |agent: &AgentId| Some(agent.clone());
+    Ok(match event {
+        Event::Queued(it) => {
+            let begins = changed(it.queue.clone(), "queued", None, 0);
+            let leaves = changed(it.holder.clone(), "moved", None, 0);
+            let leaves = Changed { to: Some(it.queue.clone()), ..leaves };
+            // A new transfer begins in the queue that holds it; later it may move to another one.
+            let is_elsewhere = it.holder != it.queue;
+            is_elsewhere.then_some(leaves).into_iter().chain([begins]).collect()
+        }
+        Event::Ringing(it) => place.of(it.leg, "ringing", agent(&it.agent)).await?,
+        Event::Connected(it) => place.of(it.leg, "connected", agent(&it.agent)).await?,
+        Event::Consulted(it) => place.of(it.leg, "connected", agent(&it.agent)).await?,
+        Event::Returned(it) => {
+            let mut all = place.of(it.leg, "queued", None).await?;
+            if it.leg == 0 {
+                all.extend(place.leg_dropped().await?);
+            }
+            all
+        }
+        Event::LegRequested(it) => match &it.target {
+            Target::Queue(queue) => vec![changed(queue.clone(), "queued", None, it.leg)],
+            Target::Human(_) => Vec::new(),
+        },
+        Event::LegEnded(it) => {
+            let status = match it.why {
+                WhyLegEnded::Finished => "completed",
+                WhyLegEnded::Cancelled => "cancelled",
+                WhyLegEnded::Declined | WhyLegEnded::NotAnswered | WhyLegEnded::AgentLost => {
+                    "failed"
+                }
+            };
+            place.of(it.leg, status, None).await?
+        }
+        Event::Over(it) => {
+            let mut all = place.of(0, it.outcome.status().as_str(), None).await?;
+            all.extend(place.leg_dropped().await?);
+            all
+        }
+        Event::Requested(_)
+        | Event::Held(_)
+        | Event::Resumed(_)
+        | Event::Noted(_)
+        | Event::Rated(_) => Vec::new(),
+    })
+}
+
+fn changed(queue: AgentId, status: &'static str, agent: Option<AgentId>, leg: u16) -> Changed {
+    Changed { queue, status, agent, leg, to: None }
+}
+
+/// An entry and its event, from which the changes of queues are derived.
+struct Place<'a> {
+    gateway: &'a Gateway,
+    line: &'a Sequenced,
+    event: &'a Event,
+}
+
+impl Place<'_> {
+    async fn of(
+        &self,
+        leg: u16,
+        status: &'static str,
+        agent: Option<AgentId>,
+    ) -> Result<Vec<Changed>, Problem> {
+        let queue = match leg {
+            0 => self.transfer_queue().await?,
+            leg => self.leg_queue(|number| number == leg).await?.map(|(_, queue)| queue),
+        };
+        Ok(queue.map(|queue| changed(queue, status, agent, leg)).into_iter().collect())
+    }
+
+    /// The queue that holds it, or from which the person has it.
+    async fn transfer_queue(&self) -> Result<Option<AgentId>, Problem> {
+        let holder = match self.event {
+            Event::Ringing(it) => &it.holder,
+            Event::Connected(it) => &it.holder,
+            Event::Returned(it) => &it.holder,
+            Event::Over(it) => &it.holder,
+            Event::Requested(_)
+            | Event::Queued(_)
+            | Event::Consulted(_)
+            | Event::Held(_)
+            | Event::Resumed(_)
+            | Event::LegRequested(_)
+            | Event::LegEnded(_)
+            | Event::Noted(_)
+            | Event::Rated(_) => return Ok(None),
+        };
+        let teamspace = &self.line.entry.stream.teamspace;
+        if of_kind(self.gateway, teamspace, holder, Kind::Queue).await?.is_some() {
+            return Ok(Some(holder.clone()));
+        }
+        self.of_the_last(|transfer| Some(transfer.queue.clone())).await
+    }
+
+    /// A leg is dropped when the person or the transfer is gone.
+    async fn leg_dropped(&self) -> Result<Option<Changed>, Problem> {
+        let has_legs = self.of_the_last(|transfer| (transfer.n_legs > 0).then_some(())).await?;
+        if has_legs.is_none() {
+            return Ok(None);
+        }
+        let open = self.leg_queue(|_| true).await?;
+        Ok(open.map(|(leg, queue)| changed(queue, "cancelled", None, leg)))
+    }
+
+    /// The queue in which a leg waits or waited; none once it has ended, or if it is for one
+    /// person.
+    async fn leg_queue(
+        &self,
+        is_wanted: impl Fn(u16) -> bool,
+    ) -> Result<Option<(u16, AgentId)>, Problem> {
+        let entry = &self.line.entry;
+        let transfer = self.event.transfer();
+        let found = earlier(self.gateway, &entry.stream, entry.position, |event| {
+            if event.transfer() != transfer {
+                return None;
+            }
+            match event {
+                Event::LegRequested(it) if is_wanted(it.leg) => Some(match &it.target {
+                    Target::Queue(queue) => Some((it.leg, queue.clone())),
+                    Target::Human(_) => None,
+                }),
+                Event::LegEnded(it) if is_wanted(it.leg) => Some(None),
+                Event::Connected(it) if it.leg != 0 => Some(None),
+                Event::Requested(_) => Some(None),
+                Event::Queued(_)
+                | Event::Ringing(_)
+                | Event::Returned(_)
+                | Event::Connected(_)
+                | Event::Consulted(_)
+                | Event::Held(_)
+                | Event::Resumed(_)
+                | Event::LegRequested(_)
+                | Event::LegEnded(_)
+                | Event::Noted(_)
+                | Event::Over(_)
+                | Event::Rated(_) => None,
+            }
+        });
+        Ok(found.await?.flatten())
+    }
+
+    /// A value from the current state of the transfer, if it is still the conversation's last.
+    async fn of_the_last<T>(
+        &self,
+        what: impl Fn(&protocol::transfer::Transfer) -> Option<T>,
+    ) -> Result<Option<T>, Problem> {
+        let state = self.gateway.engine.current(&self.line.entry.stream).await?;
+        let Some(State::Conversation(conversation)) = state.as_deref() else { return Ok(None) };
+        let transfer = conversation.transfer.as_deref();
+        Ok(transfer.filter(|it| it.id == self.event.transfer()).and_then(what))
+    }
+}
+
+async fn of_kind(
+    gateway: &Gateway,
+    teamspace: &TeamspaceId,
+    id: &AgentId,
+    kind: Kind,
+) -> Result<Option<Agent>, Problem> {
+    Ok(lookup::agent(gateway, teamspace, id).await?.filter(|agent| agent.kind == kind))
+}

@@ -1,0 +1,144 @@
+//! `/v1/queues`: the transfers that wait for a person, and the settings of each queue.
+
+use axum::Json;
+use axum::extract::State;
+use protocol::agent;
+use protocol::agent::{Agent, Kind};
+use protocol::caller::Caller;
+use protocol::ids::AgentId;
+use protocol::queue::{EstimatedWait, Settings, estimate};
+use protocol::step::{Command, State as Aggregate};
+use protocol::transfer::decide::is_in_queue;
+use protocol::warning::Warning;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::http::conversations::callbacks::CallbackView;
+use crate::http::conversations::transfers::TransferView;
+use crate::http::conversations::{callbacks, transfers};
+use crate::http::shared::auth::Asker;
+use crate::http::shared::gateway::Gateway;
+use crate::http::shared::input::{Named, Write};
+use crate::http::shared::lookup;
+use crate::http::shared::lookup::agent;
+use crate::http::shared::problem::Problem;
+
+/// How many waiting transfers are shown.
+const SHOWN_MAX: usize = 50;
+
+/// The current state of a queue.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct QueueView {
+    pub queue: String,
+    pub is_open: bool,
+    /// When it opens next, if it is closed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opens_at: Option<String>,
+    /// How many wait; counting ends at 1,000.
+    pub n_waiting: usize,
+    /// People of the queue who take conversations now.
+    pub n_available: usize,
+    /// The estimated wait of a new transfer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimated_wait: Option<EstimatedWait>,
+    /// The first 50, in their order. For people of the queue and coordinators only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<Vec<TransferView>>,
+    /// The first 50 customers who shall be called, in their order. For the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub callbacks: Option<Vec<CallbackView>>,
+    pub settings: Settings,
+    /// After a change: what does not work at present.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
+}
+
+pub async fn show(
+    State(gateway): State<Gateway>,
+    asker: Asker,
+    Named(id): Named<AgentId>,
+) -> Result<Json<QueueView>, Problem> {
+    let caller = asker.member()?.caller;
+    queue_view(&gateway, &caller, &id).await.map(Json)
+}
+
+pub async fn configure(
+    State(gateway): State<Gateway>,
+    Named(id): Named<AgentId>,
+    write: Write<Settings>,
+) -> Result<Json<QueueView>, Problem> {
+    let (write, settings) = write.split();
+    let caller = write.asker.member()?.caller;
+    let key = write.key.for_action("set_queue", Some(id.as_str()));
+    let command = Command::Agent(agent::Command::SetQueue { settings: Box::new(settings) });
+    let stream = lookup::stream(&caller.teamspace, id.clone());
+    let done = gateway.engine.submit(&caller, stream, command, Some(key)).await?;
+    let view = queue_view(&gateway, &caller, &id).await?;
+    Ok(Json(QueueView { warnings: done.outcome.warnings, ..view }))
+}
+
+async fn queue_view(
+    gateway: &Gateway,
+    caller: &Caller,
+    id: &AgentId,
+) -> Result<QueueView, Problem> {
+    let nothing = || Problem::not_found("queue");
+    let queue = agent(gateway, &caller.teamspace, id).await?.ok_or_else(nothing)?;
+    if queue.kind != Kind::Queue {
+        return Err(nothing());
+    }
+    let settings = queue.queue_settings();
+    let now = gateway.engine.clock().now();
+    let opens_at = settings.hours.as_ref().and_then(|hours| hours.next_opening(now));
+    let is_open = settings.hours.as_ref().is_none_or(|hours| hours.is_open(now));
+    let n_waiting = gateway.engine.n_waiting(&caller.teamspace, id).await?;
+    let shift = gateway.engine.shift(&caller.teamspace, &queue).await?;
+    let flow = gateway.engine.flows().of(&caller.teamspace, id, shift.slots, now);
+    let place = u32::try_from(n_waiting + 1).unwrap_or(u32::MAX);
+    let (waiting, callbacks) = match may_look(gateway, caller, &queue).await? {
+        true => {
+            let callbacks = callbacks::of_queue(gateway, caller, id).await?;
+            (Some(waiting(gateway, caller, id).await?), Some(callbacks))
+        }
+        false => (None, None),
+    };
+    Ok(QueueView {
+        queue: id.to_string(),
+        is_open,
+        opens_at: opens_at.filter(|_| !is_open).map(|at| at.to_string()),
+        n_waiting,
+        n_available: shift.n_available,
+        estimated_wait: estimate(place, &flow),
+        waiting,
+        callbacks,
+        settings,
+        warnings: Vec::new(),
+    })
+}
+
+/// The waiting transfers are shown to people who may pick them up, and to coordinators.
+async fn may_look(gateway: &Gateway, caller: &Caller, queue: &Agent) -> Result<bool, Problem> {
+    if caller.is_coordinator() {
+        return Ok(true);
+    }
+    let Some(own) = caller.agent() else { return Ok(false) };
+    let person = agent(gateway, &caller.teamspace, own).await?;
+    let person = person.filter(|agent| agent.kind == Kind::Human);
+    Ok(person.is_some_and(|person| is_in_queue(&person, queue)))
+}
+
+async fn waiting(
+    gateway: &Gateway,
+    caller: &Caller,
+    queue: &AgentId,
+) -> Result<Vec<TransferView>, Problem> {
+    let rows = gateway.engine.waiting(&caller.teamspace, queue, SHOWN_MAX).await?;
+    let mut shown = Vec::with_capacity(rows.len());
+    for row in rows {
+        let state = gateway.engine.current(&row.stream).await?;
+        let Some(Aggregate::Conversation(conversation)) = state.as_deref() else { continue };
+        let Some(transfer) = conversation.open_transfer() else { continue };
+        shown.push(transfers::view(gateway, caller, conversation, transfer).await?);
+    }
+    Ok(shown)
+}

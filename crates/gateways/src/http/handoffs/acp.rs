@@ -1,0 +1,298 @@
+//! `/v1/acp/handoff`: the `acp_handoff` tool of the ACP design, request and response as it has
+//! them. Every answer has its shape, errors included.
+
+mod request;
+
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::http::HeaderValue;
+use axum::response::{IntoResponse, Response};
+use engine::query::LIST_ROWS_MAX;
+use engine::submit::Done;
+use protocol::handoff::check::Delegation;
+use protocol::handoff::command::Reject;
+use protocol::handoff::edit::OfferEdit;
+use protocol::handoff::{Command, Offer};
+use protocol::ids::HandoffId;
+use protocol::warning::Warning;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::http::handoffs::action::Target;
+use crate::http::handoffs::completion::{CompleteInput, ConfirmInput, DisputeInput};
+use crate::http::handoffs::delegation::ReassignInput;
+use crate::http::handoffs::dry_run::DryRun;
+use crate::http::handoffs::lifecycle::{AcceptInput, ActivateInput, CloseInput, RejectInput};
+use crate::http::handoffs::negotiation::{
+    ApproveInput, ExtendSlaInput, RefuseInput, WithdrawInput,
+};
+use crate::http::handoffs::read::ListInput;
+use crate::http::handoffs::view::HandoffView;
+use crate::http::handoffs::{action, dry_run, read, workq};
+use crate::http::shared::gateway::Gateway;
+use crate::http::shared::input::{KEY_HEADER, Write, read_write, shape};
+use crate::http::shared::problem::{Problem, add_headers};
+
+pub use request::AcpRequest;
+
+/// The path of the tool.
+pub const PATH: &str = "/v1/acp/handoff";
+
+/// The one action that changes nothing.
+const QUERY: &str = "query";
+
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct AcpResponse {
+    pub success: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handoff_id: Option<String>,
+    /// Another handoff that the action began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new_handoff_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<AcpError>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<AcpMetadata>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handoffs: Option<Vec<HandoffView>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    /// The result that the action would have, for a dry run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dry_run: Option<DryRun>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct AcpError {
+    pub code: String,
+    pub detail: String,
+}
+
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct AcpMetadata {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verification_passed: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verification_failed: Option<Vec<String>>,
+    /// `transferred`, `degraded` or `not_applicable`.
+    pub workq_status: &'static str,
+    pub escalation_triggered: bool,
+    /// What was saved but does not work at present.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
+}
+
+pub async fn handle(State(gateway): State<Gateway>, request: Request) -> Response {
+    let write = match read_write(&gateway, request).await {
+        Ok(write) => write,
+        Err(problem) => return Failure::from(problem).into_response(),
+    };
+    let is_query = write.body.get("action").and_then(Value::as_str) == Some(QUERY);
+    let key_text = HeaderValue::from_str(&write.key.text);
+    let mut response = match answer(&gateway, write).await {
+        Ok(response) => Json(response).into_response(),
+        Err(failure) => failure.into_response(),
+    };
+    if let (Ok(value), false) = (key_text, is_query) {
+        response.headers_mut().insert(&KEY_HEADER, value);
+    }
+    response
+}
+
+/// The answer if the handler did not answer in time.
+pub fn unanswered() -> Response {
+    Failure::from(Problem::unknown_outcome()).into_response()
+}
+
+pub async fn wrong_method() -> Response {
+    Failure::from(Problem::method_not_allowed()).into_response()
+}
+
+/// A problem, with what is known about the handoff it concerns.
+struct Failure {
+    problem: Problem,
+    handoff_id: Option<String>,
+    done: Option<Done>,
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Self { problem, handoff_id: None, done: None }
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let status = match &self.done {
+            Some(done) => done.outcome.status.map(|status| status.to_string()),
+            None => self
+                .problem
+                .facts
+                .get("handoff_status")
+                .and_then(|status| status.as_str().map(str::to_owned)),
+        };
+        let body = AcpResponse {
+            success: false,
+            handoff_id: self.handoff_id,
+            status,
+            error: Some(AcpError {
+                code: self.problem.code.to_owned(),
+                detail: self.problem.detail.clone(),
+            }),
+            metadata: self.done.as_ref().map(metadata),
+            ..AcpResponse::default()
+        };
+        let mut response = (self.problem.status, Json(body)).into_response();
+        add_headers(response.headers_mut(), &self.problem);
+        response
+    }
+}
+
+async fn answer(gateway: &Gateway, write: Write<Value>) -> Result<AcpResponse, Failure> {
+    let (write, body) = write.split();
+    let Value::Object(mut fields) = body else {
+        return Err(Problem::schema_invalid("body", "a JSON object").into());
+    };
+    let action = match fields.remove("action") {
+        Some(Value::String(action)) => action,
+        Some(_) | None => return Err(Problem::schema_invalid("action", &request::actions()).into()),
+    };
+    if action == QUERY {
+        return Ok(query(gateway, write, fields).await?);
+    }
+    let id = take_id(&mut fields)?;
+    if action == "initiate" && take_dry_run(&mut fields, id)? {
+        let offer = shape(Value::Object(fields))?;
+        let found = Box::pin(dry_run::try_out(gateway, write, offer)).await?;
+        return Ok(AcpResponse { success: true, dry_run: Some(found), ..AcpResponse::default() });
+    }
+    let command = command(&action, id, fields, || gateway.engine.new_handoff_id())?;
+    let target = match (id, &command) {
+        (Some(id), _) => Target::Existing(id),
+        (None, Command::Draft { .. } | Command::Initiate { .. }) => {
+            Target::New(gateway.engine.new_handoff_id())
+        }
+        (None, _) => {
+            return Err(Problem::schema_invalid("handoff_id", "the id of a handoff").into());
+        }
+    };
+    let handoff_id = id.map(|id| id.to_string());
+    let done = action::submit(gateway, write, target, command)
+        .await
+        .map_err(|problem| Failure { problem, handoff_id, done: None })?;
+    let id = action::handoff_id_of(&done).to_owned();
+    if let Some(refused) = &done.outcome.refused {
+        let problem = Problem::refused(refused, &done.outcome);
+        return Err(Failure { problem, handoff_id: Some(id), done: Some(done) });
+    }
+    Ok(AcpResponse {
+        success: true,
+        handoff_id: Some(id),
+        new_handoff_id: done.outcome.began.map(|id| id.to_string()),
+        status: done.outcome.status.map(|status| status.to_string()),
+        metadata: Some(metadata(&done)),
+        ..AcpResponse::default()
+    })
+}
+
+fn metadata(done: &Done) -> AcpMetadata {
+    let was_checked = !done.outcome.passed.is_empty() || !done.outcome.failed.is_empty();
+    AcpMetadata {
+        verification_passed: was_checked.then(|| done.outcome.passed.clone()),
+        verification_failed: was_checked.then(|| done.outcome.failed.clone()),
+        workq_status: workq::answered(done.outcome.workq),
+        escalation_triggered: done.outcome.escalated,
+        warnings: done.outcome.warnings.clone(),
+    }
+}
+
+fn take_id(fields: &mut Map<String, Value>) -> Result<Option<HandoffId>, Problem> {
+    match fields.remove("handoff_id") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => {
+            text.parse().map(Some).map_err(|_| Problem::not_found("handoff"))
+        }
+        Some(_) => Err(Problem::schema_invalid("handoff_id", "the id of a handoff")),
+    }
+}
+
+/// Whether a new offer is only tried out.
+fn take_dry_run(fields: &mut Map<String, Value>, id: Option<HandoffId>) -> Result<bool, Problem> {
+    match (fields.remove("dry_run"), id) {
+        (None | Some(Value::Bool(false)), _) => Ok(false),
+        (Some(Value::Bool(true)), None) => Ok(true),
+        (Some(Value::Bool(true)), Some(_)) => {
+            Err(Problem::schema_invalid("dry_run", "to be left out for a draft that was saved"))
+        }
+        (Some(_), _) => Err(Problem::schema_invalid("dry_run", "true or false, without quotes")),
+    }
+}
+
+fn command(
+    action: &str,
+    id: Option<HandoffId>,
+    fields: Map<String, Value>,
+    new_id: impl FnOnce() -> HandoffId,
+) -> Result<Command, Problem> {
+    fn read<T: DeserializeOwned + JsonSchema + 'static>(
+        fields: Map<String, Value>,
+    ) -> Result<T, Problem> {
+        shape(Value::Object(fields))
+    }
+    match action {
+        "draft" => Ok(Command::Draft { offer: Box::new(read::<Offer>(fields)?) }),
+        "initiate" if id.is_some() && fields.is_empty() => Ok(Command::Initiate { offer: None }),
+        "initiate" => Ok(Command::Initiate { offer: Some(Box::new(read::<Offer>(fields)?)) }),
+        "accept" => Ok(read::<AcceptInput>(fields)?.into()),
+        "approve" => Ok(read::<ApproveInput>(fields)?.into()),
+        "refuse" => Ok(read::<RefuseInput>(fields)?.into()),
+        "counter" => Ok(Command::Counter { edit: Box::new(read::<OfferEdit>(fields)?) }),
+        "delegate" => {
+            let offer = Box::new(read::<Delegation>(fields)?.0);
+            Ok(Command::Delegate { child: new_id(), offer })
+        }
+        "reassign" => Ok(read::<ReassignInput>(fields)?.command(new_id())),
+        "withdraw" => Ok(read::<WithdrawInput>(fields)?.into()),
+        "extend_sla" => Ok(read::<ExtendSlaInput>(fields)?.into()),
+        "reject" => {
+            let RejectInput { reason, detail, suggested_fix } = read(fields)?;
+            Ok(Command::Reject(Reject { reason, detail, suggested_fix }))
+        }
+        "activate" => {
+            let input: ActivateInput = read(fields)?;
+            Ok(Command::Activate { work_state_update: input.work_state_update.map(Box::new) })
+        }
+        "complete" => Ok(read::<CompleteInput>(fields)?.into()),
+        "confirm" => Ok(read::<ConfirmInput>(fields)?.into()),
+        "dispute" => Ok(read::<DisputeInput>(fields)?.into()),
+        "close" => Ok(Command::Close { closure_notes: read::<CloseInput>(fields)?.closure_notes }),
+        _ => Err(Problem::schema_invalid("action", &request::actions())),
+    }
+}
+
+async fn query(
+    gateway: &Gateway,
+    write: Write<()>,
+    mut fields: Map<String, Value>,
+) -> Result<AcpResponse, Problem> {
+    let asker = write.asker.member()?;
+    if let Some(limit) = fields.get_mut("limit") {
+        if !limit.is_u64() {
+            let expected = format!("a number from 1 to {LIST_ROWS_MAX}");
+            return Err(Problem::schema_invalid("limit", &expected));
+        }
+        *limit = Value::String(limit.to_string());
+    }
+    let input: ListInput = shape(Value::Object(fields))?;
+    let page = read::read_list(gateway, &asker, input).await?;
+    Ok(AcpResponse {
+        success: true,
+        handoffs: Some(page.items),
+        next_cursor: page.next_cursor,
+        ..AcpResponse::default()
+    })
+}

@@ -1,0 +1,140 @@
+//! A command on a handoff, from the request to the stored answer.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use engine::submit::{Done, SubmitError};
+use protocol::handoff::workq::WorkqStatus;
+use protocol::handoff::{Command, Status};
+use protocol::ids::{HandoffId, TeamspaceId};
+use protocol::ledger::{Stream, Subject};
+use protocol::step;
+
+use crate::http::handoffs::view;
+use crate::http::shared::gateway::Gateway;
+use crate::http::shared::input::{KEY_HEADER, Write};
+use crate::http::shared::problem::Problem;
+
+/// What a command is about.
+#[derive(Debug, Clone, Copy)]
+pub enum Target {
+    New(HandoffId),
+    Existing(HandoffId),
+}
+
+impl Target {
+    pub fn id(self) -> HandoffId {
+        match self {
+            Target::New(id) | Target::Existing(id) => id,
+        }
+    }
+}
+
+/// Submits a command and answers with its stored outcome, so that a retry gets the same answer.
+pub async fn act(
+    gateway: &Gateway,
+    write: Write<()>,
+    target: Target,
+    command: Command,
+) -> Result<Response, Problem> {
+    let key_text = HeaderValue::from_str(&write.key.text);
+    let done = submit(gateway, write, target, command).await?;
+    if let Some(refused) = &done.outcome.refused {
+        return Err(Problem::refused(refused, &done.outcome));
+    }
+    let id = handoff_id_of(&done);
+    let status = match target {
+        Target::New(_) => StatusCode::CREATED,
+        Target::Existing(_) => StatusCode::OK,
+    };
+    let mut response = (status, Json(view::action_done(id, &done))).into_response();
+    let headers = response.headers_mut();
+    if let Ok(value) = key_text {
+        headers.insert(&KEY_HEADER, value);
+    }
+    if let (Target::New(_), Ok(value)) =
+        (target, HeaderValue::try_from(format!("/v1/handoffs/{id}")))
+    {
+        headers.insert(axum::http::header::LOCATION, value);
+    }
+    Ok(response)
+}
+
+/// The handoff an outcome is about: for a retry of a new one, the one made the first time.
+pub fn handoff_id_of(done: &Done) -> &str {
+    done.subject.split_once('/').map_or(done.subject.as_str(), |(_, id)| id)
+}
+
+pub async fn submit(
+    gateway: &Gateway,
+    write: Write<()>,
+    target: Target,
+    command: Command,
+) -> Result<Done, Problem> {
+    let asker = write.asker.member()?;
+    let subject = match target {
+        Target::New(_) => None,
+        Target::Existing(id) => Some(id.to_string()),
+    };
+    let key = write.key.for_action(command.name(), subject.as_deref());
+    let stream = stream(&asker.caller.teamspace, target.id());
+    let is_completion = matches!(command, Command::Complete(_));
+    let carries_offer = match &command {
+        Command::Draft { .. }
+        | Command::Initiate { .. }
+        | Command::Counter { .. }
+        | Command::Delegate { .. } => true,
+        Command::Accept(_)
+        | Command::Verified { .. }
+        | Command::WorkqAnswered { .. }
+        | Command::Approve { .. }
+        | Command::Refuse { .. }
+        | Command::Withdraw { .. }
+        | Command::ExtendSla { .. }
+        | Command::Reassign(_)
+        | Command::Follow(_)
+        | Command::Child(_)
+        | Command::Reject(_)
+        | Command::Activate { .. }
+        | Command::Complete(_)
+        | Command::Confirm { .. }
+        | Command::Dispute { .. }
+        | Command::Close { .. }
+        | Command::Warn { .. }
+        | Command::Elapse { .. } => false,
+    };
+    let command = step::Command::Handoff(command);
+    let (engine, caller, key) = (&gateway.engine, &asker.caller, Some(key));
+    if let Target::New(_) = target {
+        return Ok(engine.submit_new(caller, stream, command, key).await?);
+    }
+    // The server makes ids, so an offer for an unknown id does not create it.
+    if carries_offer && !Box::pin(engine.may_read_stream(caller, &stream)).await? {
+        return Err(Problem::not_found("handoff"));
+    }
+    let submitted = engine.submit(caller, stream.clone(), command, key).await;
+    // A caller that may not read a handoff gets the same answer as for one that does not exist.
+    if let Err(SubmitError::Rejected(_)) = &submitted
+        && !Box::pin(engine.may_read_stream(caller, &stream)).await?
+    {
+        return Err(Problem::not_found("handoff"));
+    }
+    let done = submitted?;
+    match done.outcome.status {
+        Some(Status::Validating) => Ok(Box::pin(gateway.engine.with_verdict(&stream, done)).await?),
+        // Reported as done, but not verified yet.
+        Some(Status::Activated) if is_completion => {
+            Ok(Box::pin(gateway.engine.with_verdict(&stream, done)).await?)
+        }
+        Some(Status::Activated | Status::Rejected)
+            if done.outcome.workq == WorkqStatus::Pending =>
+        {
+            Ok(Box::pin(gateway.engine.with_workq(&stream, done)).await?)
+        }
+        Some(_) | None => Ok(done),
+    }
+}
+
+pub fn stream(teamspace: &TeamspaceId, id: HandoffId) -> Stream {
+    Stream { teamspace: teamspace.clone(), subject: Subject::Handoff(id) }
+}

@@ -1,0 +1,152 @@
+//! Lists of handoffs, one of them, and its history.
+
+use axum::Json;
+use axum::extract::State;
+use engine::port::{HandoffFilter, ListOf};
+use engine::query::Item;
+use protocol::handoff::Status;
+use protocol::ids::{AgentId, HandoffId, TaskId};
+use protocol::sealed_cursor::Purpose;
+use protocol::step;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::http::handoffs::action::stream;
+use crate::http::handoffs::view::{HandoffDetail, HandoffView};
+use crate::http::handoffs::{completion_view, view};
+use crate::http::shared::auth::Asker;
+use crate::http::shared::gateway::Gateway;
+use crate::http::shared::input::{Asked, Named};
+use crate::http::shared::paging::{ListPage, PageInput, parse_limit};
+use crate::http::shared::problem::Problem;
+use crate::http::shared::{cursors, entry_view};
+
+/// The filters of a list.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListInput {
+    #[serde(default)]
+    pub task_id: Option<TaskId>,
+    #[serde(default)]
+    pub from_agent: Option<AgentId>,
+    #[serde(default)]
+    pub to_agent: Option<AgentId>,
+    #[serde(default)]
+    pub status: Option<Status>,
+    /// 1 to 200.
+    #[serde(default)]
+    pub limit: Option<String>,
+    /// `next_cursor` of the page before.
+    #[serde(default)]
+    pub cursor: Option<String>,
+}
+
+pub async fn list(
+    State(gateway): State<Gateway>,
+    asker: Asker,
+    Asked(input): Asked<ListInput>,
+) -> Result<Json<ListPage<HandoffView>>, Problem> {
+    let asker = asker.member()?;
+    read_list(&gateway, &asker, input).await.map(Json)
+}
+
+pub async fn read_list(
+    gateway: &Gateway,
+    asker: &Asker,
+    input: ListInput,
+) -> Result<ListPage<HandoffView>, Problem> {
+    let limit = parse_limit(input.limit.as_deref())?;
+    let caller = &asker.caller;
+    let before = cursors::row_before(gateway, caller, "handoffs", input.cursor.as_deref())?;
+    let ListInput { task_id, from_agent, to_agent, status, .. } = input;
+    let of = ListOf::Handoffs(HandoffFilter { task_id, from_agent, to_agent, status });
+    let page = gateway.engine.list_for(caller, of, before, limit).await?;
+    let mut items = Vec::with_capacity(page.items.len());
+    for item in &page.items {
+        items.extend(shown(gateway, asker, item).await?);
+    }
+    let next_cursor = cursors::next_row(gateway, caller, "handoffs", page.next);
+    Ok(ListPage { items, next_cursor })
+}
+
+/// The handoff without the delegated parts that the caller may not read.
+async fn shown(
+    gateway: &Gateway,
+    asker: &Asker,
+    item: &Item,
+) -> Result<Option<HandoffView>, Problem> {
+    let Some(mut view) = view::handoff(item) else { return Ok(None) };
+    for part in std::mem::take(&mut view.open_delegations) {
+        let Ok(id) = part.parse() else { continue };
+        let of = stream(&asker.caller.teamspace, id);
+        if gateway.engine.may_read_stream(&asker.caller, &of).await? {
+            view.open_delegations.push(part);
+        }
+    }
+    Ok(Some(view))
+}
+
+pub async fn show(
+    State(gateway): State<Gateway>,
+    asker: Asker,
+    Named(id): Named<HandoffId>,
+) -> Result<Json<HandoffDetail>, Problem> {
+    let asker = asker.member()?;
+    detail(&gateway, &asker, id).await.map(Json)
+}
+
+pub async fn detail(
+    gateway: &Gateway,
+    asker: &Asker,
+    id: HandoffId,
+) -> Result<HandoffDetail, Problem> {
+    let item = visible(gateway, asker, id).await?;
+    let step::State::Handoff(state) = item.state.as_ref() else {
+        return Err(Problem::not_found("handoff"));
+    };
+    let text = gateway.engine.document(&item.stream, state.document_hash()).await?;
+    let package: Option<Value> = text.and_then(|text| serde_json::from_str(&text).ok());
+    let handoff = shown(gateway, asker, &item).await?;
+    let handoff = handoff.ok_or_else(|| Problem::not_found("handoff"))?;
+    let completion = completion_view::of(state, package.as_ref());
+    let work_state = view::work_state(state, package.as_ref());
+    let differences = view::differences(state);
+    Ok(HandoffDetail { handoff, package, work_state, differences, completion })
+}
+
+pub async fn history(
+    State(gateway): State<Gateway>,
+    asker: Asker,
+    Named(id): Named<HandoffId>,
+    Asked(input): Asked<PageInput>,
+) -> Result<Json<ListPage<entry_view::EntryView>>, Problem> {
+    let asker = asker.member()?;
+    let item = visible(&gateway, &asker, id).await?;
+    let limit = parse_limit(input.limit.as_deref())?;
+    let list = Purpose::History(id);
+    let before = cursors::row_before(&gateway, &asker.caller, list, input.cursor.as_deref())?;
+    let entries = gateway.engine.history(&item.stream, before.unwrap_or(u64::MAX), limit).await?;
+    let next = entries
+        .last()
+        .filter(|oldest| entries.len() == limit && oldest.entry.position > 1)
+        .map(|oldest| oldest.entry.position);
+    let next_cursor = cursors::next_row(&gateway, &asker.caller, list, next);
+    let mut items = Vec::with_capacity(entries.len());
+    for one in &entries {
+        if gateway.engine.may_read_entry(&asker.caller, &one.entry).await? {
+            items.push(entry_view::entry(&gateway, &asker, one));
+        }
+    }
+    Ok(Json(ListPage { items, next_cursor }))
+}
+
+/// The handoff, if there is one that the caller may know of.
+pub async fn visible(gateway: &Gateway, asker: &Asker, id: HandoffId) -> Result<Item, Problem> {
+    let item = gateway.engine.item(&stream(&asker.caller.teamspace, id)).await?;
+    let item = item.ok_or_else(|| Problem::not_found("handoff"))?;
+    match gateway.engine.may_read(&asker.caller, &item.stream, &item.state).await? {
+        true => Ok(item),
+        false => Err(Problem::not_found("handoff")),
+    }
+}

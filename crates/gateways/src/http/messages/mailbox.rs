@@ -1,0 +1,310 @@
+//! `/v1/acp/messages`, `/v1/acp/inbox` and `/v1/acp/status`: the mailbox of the ACP design, one
+//! path per tool.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use engine::port::{InboxStatus, ListOf, MessageFilter};
+use engine::query::Item;
+use protocol::caller::Caller;
+use protocol::ids::{AgentId, MessageId, TeamspaceId, ThreadId, Topic};
+use protocol::ledger::{Stream, Subject};
+use protocol::message::command::{Address, Addressed};
+use protocol::message::decide::send::PAYLOAD_BYTES_MAX;
+use protocol::message::state::mailboxes;
+use protocol::message::{Command, Delivery, Kind, Outgoing};
+use protocol::step;
+use protocol::time::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::http::messages::inbox_text;
+use crate::http::messages::state::Messages;
+use crate::http::messages::view::{MessageView, message_of, view, views};
+use crate::http::shared::auth::Asker;
+use crate::http::shared::cursors;
+use crate::http::shared::input::{Asked, KEY_HEADER, Named, Nothing, Write};
+use crate::http::shared::paging::{ListPage, parse_limit};
+use crate::http::shared::problem::Problem;
+use crate::rate::RateLimiter;
+
+const MESSAGES: &str = "/v1/acp/messages";
+
+/// The filters of a list.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QueryInput {
+    /// Sent or received by this agent.
+    #[serde(default)]
+    pub agent: Option<AgentId>,
+    #[serde(default)]
+    pub thread_id: Option<ThreadId>,
+    #[serde(default, rename = "type")]
+    pub kind: Option<Kind>,
+    #[serde(default)]
+    pub status: Option<Delivery>,
+    #[serde(default)]
+    pub topic: Option<Topic>,
+    /// Sent at this time or later.
+    #[serde(default)]
+    pub since: Option<Time>,
+    /// Sent before this time.
+    #[serde(default)]
+    pub until: Option<Time>,
+    /// 1 to 200.
+    #[serde(default)]
+    pub limit: Option<String>,
+    /// `next_cursor` of the page before.
+    #[serde(default)]
+    pub cursor: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InboxInput {
+    /// Pending, delivered and failed when absent.
+    #[serde(default)]
+    pub status: Option<Delivery>,
+    /// `json` or `text`; by the `Accept` header when absent.
+    #[serde(default)]
+    pub format: Option<Format>,
+    /// 1 to 200.
+    #[serde(default)]
+    pub limit: Option<String>,
+    /// `next_cursor` of the page before.
+    #[serde(default)]
+    pub cursor: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    Json,
+    Text,
+}
+
+/// How many messages are in the caller's mailboxes, and how many it may still send.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct MailboxStatus {
+    /// The names under which the caller receives messages.
+    pub mailboxes: Vec<String>,
+    /// Each is counted up to 1000.
+    pub pending: usize,
+    pub delivered: usize,
+    pub read: usize,
+    pub direct_sends_left: u64,
+    pub broadcasts_left: u64,
+    pub payload_bytes_max: usize,
+}
+
+pub async fn send(
+    State(gateway): State<Messages>,
+    write: Write<Addressed>,
+) -> Result<Response, Problem> {
+    let (write, Addressed(outgoing)) = write.split();
+    submit(&gateway, write, outgoing, None).await
+}
+
+pub async fn respond(
+    State(gateway): State<Messages>,
+    Named(id): Named<MessageId>,
+    write: Write<Outgoing>,
+) -> Result<Response, Problem> {
+    let (write, outgoing) = write.split();
+    if outgoing.reply_to.is_some_and(|other| other != id) {
+        return Err(Problem::schema_invalid("reply_to", "the message that is answered"));
+    }
+    let outgoing = Outgoing { reply_to: Some(id), ..outgoing };
+    submit(&gateway, write, outgoing, Some(id)).await
+}
+
+/// Sends the input of a user to an agent as a message of the caller.
+pub async fn pass_on(
+    gateway: &Messages,
+    caller: &Caller,
+    to: &AgentId,
+    payload: Value,
+) -> Result<(), Problem> {
+    let Value::Object(payload) = payload else { unreachable!("a payload is an object") };
+    let outgoing = Outgoing {
+        to: vec![Address::Agent(to.clone())],
+        kind: Some(Kind::KnowledgeQuery),
+        payload,
+        ..Outgoing::default()
+    };
+    let taken = gateway.sending.admit(caller, &outgoing, gateway.now_ms())?;
+    let stream = stream(&caller.teamspace, gateway.engine.new_message_id());
+    let command = step::Command::Message(Command::Send(Box::new(outgoing)));
+    let done = gateway.engine.submit_new(caller, stream, command, None).await;
+    if done.is_err() {
+        gateway.sending.give_back(taken, caller, gateway.now_ms());
+    }
+    done.map(|_| ()).map_err(Problem::from)
+}
+
+async fn submit(
+    gateway: &Messages,
+    write: Write<()>,
+    mut outgoing: Outgoing,
+    subject: Option<MessageId>,
+) -> Result<Response, Problem> {
+    let asker = write.asker.member()?;
+    let key_text = HeaderValue::from_str(&write.key.text);
+    let key = write.key.for_action("send", subject.map(|id| id.to_string()).as_deref());
+    let admitted = async {
+        if let Some(id) = outgoing.reply_to {
+            outgoing = outgoing.answering(message_of(&visible(gateway, &asker, id).await?)?);
+        }
+        let taken = gateway.sending.admit(&asker.caller, &outgoing, gateway.now_ms())?;
+        Ok((outgoing, taken))
+    };
+    let done = match admitted.await {
+        Ok((outgoing, taken)) => {
+            let stream = stream(&asker.caller.teamspace, gateway.engine.new_message_id());
+            let subject = stream.subject.to_string();
+            let command = step::Command::Message(Command::Send(Box::new(outgoing)));
+            let done = gateway.engine.submit_new(&asker.caller, stream, command, Some(key)).await?;
+            if done.subject != subject {
+                // It was sent before, and counted then.
+                gateway.sending.give_back(taken, &asker.caller, gateway.now_ms());
+            }
+            done
+        }
+        // A retry of a sent message does not count as another one.
+        Err(problem) => {
+            gateway.engine.done_before(&asker.caller, &key).await?.ok_or::<Problem>(problem)?
+        }
+    };
+    // A retry is answered with the message that was sent then, as it is now.
+    let id = done.subject.strip_prefix("message/").and_then(|id| id.parse().ok());
+    let id = id.ok_or_else(|| Problem::not_found("message"))?;
+    let item = visible(gateway, &asker, id).await?;
+    let view = view(&asker.caller, message_of(&item)?);
+    let mut response = (StatusCode::CREATED, Json(view)).into_response();
+    let headers = response.headers_mut();
+    if let Ok(value) = key_text {
+        headers.insert(KEY_HEADER.clone(), value);
+    }
+    if let Ok(value) = HeaderValue::from_str(&location(id)) {
+        headers.insert(header::LOCATION, value);
+    }
+    Ok(response)
+}
+
+pub async fn read(
+    State(gateway): State<Messages>,
+    Named(id): Named<MessageId>,
+    write: Write<Nothing>,
+) -> Result<Json<MessageView>, Problem> {
+    let (write, Nothing {}) = write.split();
+    let asker = write.asker.member()?;
+    let key = write.key.for_action("read", Some(&id.to_string()));
+    let stream = stream(&asker.caller.teamspace, id);
+    let command = step::Command::Message(Command::Read);
+    gateway.engine.submit(&asker.caller, stream, command, Some(key)).await?;
+    let item = visible(&gateway, &asker, id).await?;
+    Ok(Json(view(&asker.caller, message_of(&item)?)))
+}
+
+pub async fn show(
+    State(gateway): State<Messages>,
+    asker: Asker,
+    Named(id): Named<MessageId>,
+) -> Result<Json<MessageView>, Problem> {
+    let asker = asker.member()?;
+    let item = visible(&gateway, &asker, id).await?;
+    Ok(Json(view(&asker.caller, message_of(&item)?)))
+}
+
+pub async fn query(
+    State(gateway): State<Messages>,
+    asker: Asker,
+    Asked(input): Asked<QueryInput>,
+) -> Result<Json<ListPage<MessageView>>, Problem> {
+    let caller = asker.member()?.caller;
+    let limit = parse_limit(input.limit.as_deref())?;
+    let before = cursors::row_before(&gateway, &caller, "messages", input.cursor.as_deref())?;
+    let own = match caller.is_coordinator() {
+        true => None,
+        false => match mailboxes(&caller).into_iter().next() {
+            Some(own) => Some(own),
+            // A caller without a mailbox has no messages.
+            None => return Ok(Json(ListPage { items: Vec::new(), next_cursor: None })),
+        },
+    };
+    let QueryInput { agent, thread_id, kind, status, topic, since, until, .. } = input;
+    let parties = own.into_iter().chain(agent).collect();
+    let filter = MessageFilter { parties, thread_id, kind, status, topic, since, until };
+    let of = ListOf::Messages(filter);
+    let page = gateway.engine.list(&caller.teamspace, of, before, limit).await?;
+    let next_cursor = cursors::next_row(&gateway, &caller, "messages", page.next);
+    Ok(Json(ListPage { items: views(&caller, &page.items), next_cursor }))
+}
+
+pub async fn inbox(
+    State(gateway): State<Messages>,
+    asker: Asker,
+    headers: HeaderMap,
+    Asked(input): Asked<InboxInput>,
+) -> Result<Response, Problem> {
+    let caller = asker.member()?.caller;
+    let limit = parse_limit(input.limit.as_deref())?;
+    let before = cursors::row_before(&gateway, &caller, "inbox", input.cursor.as_deref())?;
+    let status = input.status.map_or(InboxStatus::Open, InboxStatus::Only);
+    let page = gateway.engine.inbox(&caller, status, before, limit).await?;
+    let items = views(&caller, &page.items);
+    let next_cursor = cursors::next_row(&gateway, &caller, "inbox", page.next);
+    Ok(match input.format.unwrap_or_else(|| accepted(&headers)) {
+        Format::Json => Json(ListPage { items, next_cursor }).into_response(),
+        Format::Text => inbox_text::render(&items, next_cursor.as_deref()).into_response(),
+    })
+}
+
+pub async fn status(
+    State(gateway): State<Messages>,
+    asker: Asker,
+) -> Result<Json<MailboxStatus>, Problem> {
+    let caller = asker.member()?.caller;
+    let counts = gateway.engine.inbox_counts(&caller).await?;
+    let left = |limiter: &RateLimiter| match caller.agent() {
+        Some(sender) => limiter.left(&(&caller.teamspace, sender), gateway.now_ms()),
+        None => 0,
+    };
+    Ok(Json(MailboxStatus {
+        mailboxes: mailboxes(&caller).iter().map(ToString::to_string).collect(),
+        pending: counts.pending,
+        delivered: counts.delivered,
+        read: counts.read,
+        direct_sends_left: left(&gateway.sending.direct),
+        broadcasts_left: left(&gateway.sending.broadcasts),
+        payload_bytes_max: PAYLOAD_BYTES_MAX,
+    }))
+}
+
+/// The message, if it exists and the caller may read it.
+pub async fn visible(gateway: &Messages, asker: &Asker, id: MessageId) -> Result<Item, Problem> {
+    let item = gateway.engine.item(&stream(&asker.caller.teamspace, id)).await?;
+    let item = item.ok_or_else(|| Problem::not_found("message"))?;
+    match gateway.engine.may_read(&asker.caller, &item.stream, &item.state).await? {
+        true => Ok(item),
+        false => Err(Problem::not_found("message")),
+    }
+}
+
+fn stream(teamspace: &TeamspaceId, id: MessageId) -> Stream {
+    Stream { teamspace: teamspace.clone(), subject: Subject::Message(id) }
+}
+
+fn location(id: MessageId) -> String {
+    format!("{MESSAGES}/{id}")
+}
+
+fn accepted(headers: &HeaderMap) -> Format {
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    match accept.unwrap_or_default().trim_start().starts_with("text/plain") {
+        true => Format::Text,
+        false => Format::Json,
+    }
+}

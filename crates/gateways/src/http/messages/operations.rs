@@ -1,0 +1,80 @@
+//! The operations on messages.
+
+use protocol::message::Outgoing;
+use protocol::message::command::Addressed;
+
+use super::mailbox::{InboxInput, MailboxStatus, QueryInput};
+use super::purge::{PurgeInput, PurgeView};
+use super::view::MessageView;
+use crate::http::shared::input::Nothing;
+use crate::http::shared::operation::{Operation, Response, Who, action, read, schema};
+use crate::http::shared::paging::ListPage;
+
+pub const MESSAGES: [Operation; 7] = [
+    Operation {
+        response: Response::Json(schema::<MessageView>),
+        status: 201,
+        ..action(
+            "/v1/acp/messages",
+            "acp_send",
+            "Sends a message to agents, to the coordinators, or to everyone.",
+            schema::<Addressed>,
+        )
+    },
+    Operation {
+        query: Some(schema::<QueryInput>),
+        response: Response::Json(schema::<ListPage<MessageView>>),
+        ..read("/v1/acp/messages", "acp_query", "Lists messages sent or received, newest first.")
+    },
+    Operation {
+        response: Response::Json(schema::<MessageView>),
+        ..read("/v1/acp/messages/{message}", "show_message", "Shows a message.")
+    },
+    Operation {
+        response: Response::Json(schema::<MessageView>),
+        status: 201,
+        ..action(
+            "/v1/acp/messages/{message}/respond",
+            "acp_respond",
+            "Answers a message, in its thread and to its sender.",
+            schema::<Outgoing>,
+        )
+    },
+    Operation {
+        response: Response::Json(schema::<MessageView>),
+        ..action(
+            "/v1/acp/messages/{message}/read",
+            "read_message",
+            "A recipient has read the message.",
+            schema::<Nothing>,
+        )
+    },
+    Operation {
+        query: Some(schema::<InboxInput>),
+        response: Response::Json(schema::<ListPage<MessageView>>),
+        ..read(
+            "/v1/acp/inbox",
+            "acp_inbox",
+            "What the caller was sent, newest first; what is shown counts as delivered.",
+        )
+    },
+    Operation {
+        response: Response::Json(schema::<MailboxStatus>),
+        ..read(
+            "/v1/acp/status",
+            "acp_status",
+            "Counts of the caller's inbox, and what it may send.",
+        )
+    },
+];
+
+pub const PURGE: [Operation; 1] = [Operation {
+    who: Who::Operator,
+    response: Response::Json(schema::<PurgeView>),
+    ..action(
+        "/v1/acp/messages/purge",
+        "purge_messages",
+        "Takes old messages out of every mailbox and erases what they said, on the record.",
+        schema::<PurgeInput>,
+    )
+}];

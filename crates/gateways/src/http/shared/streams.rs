@@ -1,0 +1,61 @@
+//! How many streams and sockets are open, in all and by each credential.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use engine::connections::OpenConnection;
+
+use crate::http::shared::auth::Asker;
+use crate::http::shared::credential::Credential;
+use crate::http::shared::gateway::{Gateway, OpenStreams};
+use crate::http::shared::problem::Problem;
+
+/// A counted place among the open streams, given back when dropped.
+pub struct Place {
+    streams: Arc<OpenStreams>,
+    credential: Credential,
+    /// Marks the subscriber as connected; only people's connections are recorded.
+    _connection: Option<OpenConnection>,
+}
+
+impl Place {
+    /// One of `per_token_max` of its bearer, and one among all.
+    pub fn take(gateway: &Gateway, asker: &Asker, per_token_max: usize) -> Result<Self, Problem> {
+        let credential = asker.credential;
+        let streams = Arc::clone(&gateway.streams);
+        let full = || Problem::new("too_many_streams", "too many streams are open");
+        {
+            let mut by_credential = streams.by_credential.lock().expect("nothing panics in here");
+            let open = by_credential.entry(credential).or_default();
+            let is_full = *open >= per_token_max
+                || streams.all.load(Ordering::Relaxed) >= gateway.limits.streams_max;
+            if is_full {
+                return Err(full());
+            }
+            *open += 1;
+        }
+        streams.all.fetch_add(1, Ordering::Relaxed);
+        let connection = match (credential, asker.caller.agent()) {
+            (Credential::Token(_), Some(agent)) => {
+                Some(gateway.engine.connection_opened(&asker.caller.teamspace, agent))
+            }
+            // The owner of the data folder may act as any agent, but that does not mean the agent
+            // is connected.
+            (Credential::Local | Credential::Open, _) | (Credential::Token(_), None) => None,
+        };
+        Ok(Self { streams, credential, _connection: connection })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.streams.all.fetch_sub(1, Ordering::Relaxed);
+        let mut by_credential = self.streams.by_credential.lock().expect("nothing panics in here");
+        if let Some(open) = by_credential.get_mut(&self.credential) {
+            *open -= 1;
+            if *open == 0 {
+                by_credential.remove(&self.credential);
+            }
+        }
+    }
+}
