@@ -215,6 +215,10 @@ impl Recorded {
 
 impl One {
     fn event(&mut self, event: &Event<'_>) -> Option<Remark> {
+        if self.is_repeat(event) {
+            let expected = "each event once; this one came before";
+            return Some(remark(Weight::Broken, &rules::EVENT_ONCE, "event_id", expected));
+        }
         match self.judge(event) {
             Ok(assumed) => {
                 self.recovery.passed(&event.payload);
@@ -222,6 +226,14 @@ impl One {
             }
             Err(flaw) => self.go_on(event, flaw),
         }
+    }
+
+    /// Whether the same event, with its number, came before.
+    fn is_repeat(&self, event: &Event<'_>) -> bool {
+        let id = Used::Event(event.envelope.event_id.as_ref().to_owned());
+        let number = event.envelope.sequence_number;
+        let is_old = number.zip(self.session.next_number()).is_some_and(|(got, next)| got < next);
+        is_old && self.used.contains(&digest(&id))
     }
 
     /// The flaw of an event; otherwise the assumption that was needed, if any.

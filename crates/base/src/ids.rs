@@ -44,7 +44,8 @@ const SESSION_BYTES_MAX: usize = "sess_".len() + NAME_BYTES_MAX;
 
 const NAME_EXPECTED: &str =
     "1 to 64 of a-z, 0-9, '.', '_' and '-', starting with a letter or a digit";
-const REFERENCE_EXPECTED: &str = "1 to 200 bytes of text without control characters";
+const REFERENCE_EXPECTED: &str =
+    "1 to 200 bytes of text without control characters, and without a blank at either end";
 const SUBSCRIPTION_EXPECTED: &str = "`sub_` and 1 to 64 letters or digits";
 const SESSION_EXPECTED: &str = "`sess_` and 1 to 64 of A-Z, a-z and 0-9";
 const UUID_EXPECTED: &str = "a UUID in its hyphenated lower-case form";

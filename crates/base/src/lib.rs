@@ -2,6 +2,7 @@
 //!
 //! - [`json`]: JSON from outside, within bounds. [`canonical`]: JSON to be hashed.
 //! - [`time`], [`ids`]: moments, spans and names. [`hidden`]: characters that a person cannot see.
+//! - [`lookalike`]: texts that a person cannot tell apart.
 //! - [`form`]: what a value must look like, as JSON Schema. [`strict`]: reading a value exactly.
 
 pub mod canonical;
@@ -9,5 +10,6 @@ pub mod form;
 pub mod hidden;
 pub mod ids;
 pub mod json;
+pub mod lookalike;
 pub mod strict;
 pub mod time;

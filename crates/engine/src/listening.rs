@@ -21,6 +21,7 @@ use protocol::codec;
 use protocol::ids::{SessionId, SubscriptionId};
 use protocol::ledger::{Stream, Subject};
 use protocol::narrator::settled::{Moment, Settled};
+use protocol::session::after_loss::in_our_words;
 use protocol::session::{self, event::Said};
 use protocol::step::{self, State};
 use protocol::subscription::{self, Subscription};
@@ -442,7 +443,11 @@ pub(crate) fn announced(sequenced: &Sequenced) -> Vec<Announced> {
     if let session::Event::Announced(announced) = &event {
         let is_from_producer = entry.actor.starts_with("agent:");
         let prepared = |(index, said): (u32, &Said)| {
-            let cleaned = is_from_producer.then(|| without_marks(said.text())).flatten();
+            let cleaned = match (announced.after_loss, is_from_producer) {
+                (true, _) => Some(in_our_words(said.text())?),
+                (false, true) => without_marks(said.text()),
+                (false, false) => None,
+            };
             let text = cleaned.as_deref().unwrap_or(said.text());
             let event = read::read(text).ok()?;
             let event = Arc::new(Prepared::new(text.into(), &event));

@@ -3,7 +3,8 @@
 //! routes, and its state; [`shared`] is what all of them use.
 //!
 //! A gateway parses and translates. It decides nothing about handoffs, and who a caller is comes
-//! from [`shared::auth`] alone. Every way a request can fail becomes a [`shared::problem::Problem`].
+//! from [`shared::auth`] alone. Every way a request can fail becomes a
+//! [`shared::problem::Problem`].
 
 mod aaep;
 mod admin;

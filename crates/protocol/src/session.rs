@@ -2,6 +2,7 @@
 //! The events are in the ledger as they were sent; the state holds what the rules need, and the
 //! open questions.
 
+pub mod after_loss;
 pub mod command;
 mod decide;
 pub mod event;

@@ -19,9 +19,7 @@ use super::limits::{
 };
 use super::rules::{self, flaw};
 use super::{Session, Step, Used};
-use crate::event::{
-    Clarification, Confirmation, Decision, Link, ResponseKind, Reversibility, Risk,
-};
+use crate::event::{Clarification, Confirmation, Decision, Link, ResponseKind, Risk};
 use crate::flaw::Flaw;
 use base::time::{Span, Time};
 
@@ -113,9 +111,9 @@ struct Grant {
 enum Covers {
     /// The action was said to be irreversible.
     Irreversible,
-    /// The confirmation does not say, or says that it takes effort to reverse.
+    /// The confirmation does not say.
     Either,
-    /// The action was said to be reversible, or a default accepted it.
+    /// The action was said to be reversible, with or without effort, or a default accepted it.
     Reversible,
 }
 
@@ -345,10 +343,8 @@ fn check_default(confirmation: &Confirmation<'_>, reversal: Reversal) -> Result<
     };
     let must_reject = match reversal {
         Reversal::Irreversible => true,
-        Reversal::Possible => {
-            is_grave && confirmation.reversibility == Some(Reversibility::WithEffort)
-        }
-        Reversal::Promised => false,
+        Reversal::WithEffort => is_grave,
+        Reversal::Possible | Reversal::Promised => false,
     };
     if must_reject && confirmation.default_decision == Decision::Accept {
         return Err(flaw(&rules::DEFAULT_REJECT, "default_decision", "reject"));

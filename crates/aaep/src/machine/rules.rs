@@ -38,7 +38,8 @@ rules! {
     CALL_ONCE = "4.3.1" "A tool_call_id names one call of the session.";
     CONSENT = "4.3.1"
         "An irreversible tool.invoked needs an accept by a person, one for each call. A default \
-        does not do, nor a rule that answers, nor an accept of what was said to be reversible.";
+        does not do, nor a rule that answers, nor an accept of what was said to be \
+        reversible, with or without effort.";
     LAPSED = "4.3.1"
         "An accept lapses by our clock. After that nothing irreversible rests on it, and the \
         producer asks again.";

@@ -8,7 +8,7 @@ use super::form::is_language;
 use super::report::Path;
 use super::table::Slot;
 use super::walk::{Got, Walk};
-use crate::language;
+use crate::{EXTENSION, EXTENSION_CONTEXT, language};
 
 /// Reserved names, which no member of ours or of an extension may have.
 const RESERVED: [&str; 4] = ["@id", "@graph", "@base", "@vocab"];
@@ -130,7 +130,13 @@ fn check_prefixes(walk: &mut Walk<'_>) {
         return;
     }
     if walk.contexts.is_empty() {
-        let expected = format_args!("a list with the contexts of all extensions");
+        let is_ours = walk.prefixes.iter().any(|prefix| *prefix == EXTENSION);
+        let expected = match is_ours {
+            true => format_args!(
+                "a list with the contexts of all extensions: {EXTENSION_CONTEXT} for `{EXTENSION}`"
+            ),
+            false => format_args!("a list with the contexts of all extensions"),
+        };
         walk.report.spec("3.9", &at("@context"), expected);
         return;
     }

@@ -27,6 +27,8 @@ pub(super) struct Recovery {
     /// The number that the next event has if the last one was numbered wrongly, and how many events
     /// were then not missing.
     number: Option<(Option<u64>, u64)>,
+    /// The number that the next event has if the last one came too late.
+    number_before: Option<u64>,
     /// Another producer that was reported.
     agent: Option<String>,
     /// The state before a change that did not fit.
@@ -66,6 +68,7 @@ impl Recovery {
     /// An event was right.
     pub(super) fn passed(&mut self, payload: &Payload<'_>) {
         self.number = None;
+        self.number_before = None;
         match payload {
             // The unreadable events were before it.
             Payload::SessionStarted { .. } => *self = Self::default(),
@@ -106,8 +109,10 @@ impl Recovery {
             (&rules::SETTLED, "type"),
             (&rules::OUTPUT_COMPLETE, "type"),
         ];
-        let is_missing =
-            MISSING.iter().any(|(rule, field)| rule.number == flaw.rule && *field == flaw.field);
+        // What comes after an end may also go on with an output that was complete.
+        let is_output = self.is_reopened && flaw.field == "output_id";
+        let is_missing = is_output
+            || MISSING.iter().any(|(rule, field)| rule.number == flaw.rule && *field == flaw.field);
         let is_second_start = flaw.rule == rules::STARTS.number && phase != Phase::Unstarted;
         if !is_missing || is_second_start || self.n_lost == 0 {
             return false;
@@ -176,10 +181,12 @@ impl One {
                 let got = envelope.sequence_number;
                 let skipped = got.zip(session.next_number());
                 let n_skipped = skipped.and_then(|(got, next)| got.checked_sub(next));
+                let before = recovery.number_before.take();
                 match (recovery.number.take(), n_skipped) {
                     (Some((other, n_not_lost)), _) if other == got => {
                         recovery.n_lost = recovery.n_lost.saturating_sub(n_not_lost);
                     }
+                    _ if before.is_some() && before == got => {}
                     (_, Some(n_skipped)) if n_skipped <= recovery.n_unread => {
                         recovery.n_unread -= n_skipped;
                     }
@@ -241,6 +248,7 @@ impl One {
                 let n_skipped = n_skipped.unwrap_or_default();
                 recovery.n_lost = recovery.n_lost.saturating_add(n_skipped);
                 recovery.number = Some((next.map(|next| next.saturating_add(1)), n_skipped));
+                recovery.number_before = next.filter(|next| got.is_some_and(|got| got < *next));
                 session.suppose_number(got);
             }
             ("producer.agent_id", _) => {
@@ -284,6 +292,8 @@ impl One {
                 self.session = *before;
                 self.session.suppose_number(event.envelope.sequence_number);
                 self.recovery.is_reopened = true;
+                // What comes after an end may rest on anything.
+                self.recovery.n_lost = ANY_NUMBER;
                 true
             }
             Phase::Over | Phase::Active => false,

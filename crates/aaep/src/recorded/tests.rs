@@ -135,6 +135,40 @@ fn one_wrong_event_is_one_error() {
     }
 }
 
+/// Typical mistakes of a recording are reported where they are, and nowhere else.
+#[test]
+fn a_mistake_is_reported_where_it_is() {
+    let story = "start n=0 id=a; state idle>thinking n=1 id=b; call fetch n=2 id=c; \
+                 return fetch n=3 id=d; state thinking>deciding n=4 id=e; chunk 0 One. n=5 id=f; \
+                 chunk 4 Two. last n=6 id=g; complete n=7 id=h";
+    let lines: Vec<&str> = steps(story).collect();
+    let repeated = |at: usize| {
+        let mut all = lines.clone();
+        all.insert(at + 1, lines[at]);
+        all
+    };
+    let mut swapped = lines.clone();
+    swapped.swap(1, 2);
+    let mut late = lines.clone();
+    late.extend(["state deciding>idle n=8", "state deciding>thinking n=9", "chunk 9 Three. n=10"]);
+    for (mistake, lines, expected) in [
+        ("a call twice", repeated(2), vec![3]),
+        ("a state twice", repeated(1), vec![2]),
+        ("two swapped", swapped, vec![1, 2]),
+        ("events after the end", late, vec![8]),
+    ] {
+        let (mut recorded, mut script) = (Recorded::default(), Script::default());
+        let mut broken = Vec::new();
+        for (number, line) in lines.iter().enumerate() {
+            let Step::Event(event) = script.step(line) else { panic!("{line} is an event") };
+            let remark = recorded.event(&event);
+            let is_broken = remark.is_some_and(|it| it.weight == Weight::Broken);
+            broken.extend(is_broken.then_some(number));
+        }
+        assert_eq!(broken, expected, "{mistake}");
+    }
+}
+
 /// An event that names another session is one error too: it counts as missing nowhere.
 #[test]
 fn one_event_of_another_session_is_one_error() {

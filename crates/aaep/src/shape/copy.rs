@@ -158,8 +158,21 @@ pub fn put_into_extension(document: &mut Map<String, Value>, name: &str, value: 
 }
 
 /// Members of our extension that only the server sets. Listeners rely on them.
-const MARKS: [&str; 8] =
-    ["by", "due_at", "merged", "n_events", "seconds_left", "settled", "stands", "texts_in"];
+const MARKS: [&str; 13] = [
+    "by",
+    "due_at",
+    "merged",
+    "n_events",
+    "outcome",
+    "requested_by",
+    "requested_by_event",
+    "requested_by_session",
+    "seconds_left",
+    "settled",
+    "stands",
+    "texts_in",
+    "transfer_id",
+];
 
 /// A producer's event without the server's members, if it has any. The record keeps them as they
 /// were sent.

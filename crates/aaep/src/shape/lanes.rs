@@ -41,6 +41,7 @@ impl Shaper {
     /// Whether an event may go out unchanged if nothing else is held.
     fn goes_direct(&self, event: &Prepared, now: Time) -> bool {
         match &event.kind {
+            Kind::Other { .. } if event.is_end() => now >= self.spoken_at || event.is_critical,
             Kind::Question { .. } | Kind::Other { .. } => true,
             Kind::Progress { .. } | Kind::State { .. } => !self.terms.is_low,
             Kind::Output(chunk) => {
@@ -245,9 +246,12 @@ impl Shaper {
     fn readiness(&self, lane: usize, now: Time) -> Readiness {
         let held = &self.lanes[lane].held;
         let Some(first) = held.front() else { return Readiness::Later };
-        let is_early = now < self.spoken_at && output(&first.last).is_some();
-        // The end of a session speeds up nothing: the last text keeps its pace.
-        if is_early && !self.is_full() && (!first.is_closed || self.only_the_end_follows(lane)) {
+        let is_end = first.last.is_end() && !first.last.is_critical;
+        let is_early = now < self.spoken_at && (is_end || output(&first.last).is_some());
+        // The end of a session speeds up nothing: the last text keeps its pace, and the end comes
+        // after it.
+        let may_wait = is_end || !first.is_closed || self.only_the_end_follows(lane);
+        if is_early && !self.is_full() && may_wait {
             return Readiness::At(self.spoken_at);
         }
         if first.is_closed || self.is_full() {

@@ -63,12 +63,14 @@ impl Form {
 
     fn fits(&self, at: At, value: &Value) -> Result<(), Misfit> {
         let node = &self.nodes[at];
+        // Before the type that it refers to, which may have more choices.
+        if !node.choices.is_empty() && !node.choices.contains(value) {
+            return self.misfit(at);
+        }
         for also in &node.all_of {
             self.fits(*also, value).map_err(|misfit| self.in_words_of(at, misfit))?;
         }
-        let is_of_kind = node.kinds.is_empty() || node.kinds.iter().any(|kind| kind.has(value));
-        let is_choice = node.choices.is_empty() || node.choices.contains(value);
-        if !is_of_kind || !is_choice {
+        if !node.kinds.is_empty() && !node.kinds.iter().any(|kind| kind.has(value)) {
             return self.misfit(at);
         }
         for group in &node.groups {

@@ -175,7 +175,12 @@ impl Listening {
 /// The state of a session, as an event of the server. Its id is derived from the session and its
 /// number of events, so a listener that begins twice recognises the event.
 fn stands(session: &Session, language: &str, now: Time) -> String {
-    let (id, state) = (session.id.as_str(), session.machine.state());
+    let id = session.id.as_str();
+    // A question implies that the agent waits, whether or not it said so.
+    let state = match session.questions.is_empty() {
+        true => session.machine.state(),
+        false => "awaiting_input",
+    };
     let moment = format!("{id} {}", session.n_events);
     let digest = canonical::hex(&canonical::sha256(&[moment.as_bytes()]));
     let mut event = json!({

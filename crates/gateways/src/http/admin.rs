@@ -1,4 +1,4 @@
-//! For people who run a teamspace or the server: tokens, teamspaces, the outbox, the ledger, probes.
+//! For people who run a teamspace or the server: tokens, teamspaces, outbox, ledger, probes.
 
 pub mod ledger;
 pub mod operations;

@@ -1,4 +1,4 @@
-//! The directory of a teamspace: its agents, whether people are there, and where agents are reached.
+//! The directory of a teamspace: its agents, who is there, and where agents are reached.
 
 pub mod directory;
 pub mod operations;

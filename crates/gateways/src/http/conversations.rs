@@ -1,5 +1,5 @@
-//! Conversations: a chat with a customer, its transfers to people, the queues in which it waits, and
-//! the graphs that route it.
+//! Conversations: a chat with a customer, its transfers to people, the queues in which it waits,
+//! and the graphs that route it.
 
 pub mod access;
 pub mod announced;

@@ -17,6 +17,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 
 use crate::http::call::Identity;
+use crate::http::conversations::operations::CONVERSATIONS;
 use crate::http::shared::auth::bearer_secret;
 use crate::http::shared::problem::Problem;
 use crate::http::shared::routes::Routes;
@@ -33,7 +34,7 @@ const PROTOCOL: &str = "tasuki.v1";
 const FRAME_OVERHEAD_BYTES: usize = 4 * 1_024;
 
 pub fn routes(ws: Ws) -> Router {
-    Routes::new(&[]).route("/ws", |at| at.get(open)).with_state(ws)
+    Routes::new(&[&CONVERSATIONS]).route("/ws", |at| at.get(open)).with_state(ws)
 }
 
 /// Opens a socket.

@@ -14,6 +14,7 @@ use super::sla::Slas;
 use super::workq;
 use crate::canonical;
 use crate::form;
+use crate::hidden::first_hidden;
 use crate::ids::{AgentId, TaskId};
 use crate::rejection::Rejection;
 use crate::time::Time;
@@ -201,6 +202,11 @@ impl Offer {
 
     fn unsound(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
+        let task_id = self.task.as_ref().and_then(|task| task.task_id.as_ref());
+        // Otherwise a task could have a twin that looks the same and has no policy.
+        if task_id.is_some_and(|id| first_hidden(id.as_str()).is_some()) {
+            problems.push(problem(TASK_ID, "1 to 200 bytes that can be seen"));
+        }
         let title = self.task.as_ref().and_then(|task| task.title.as_ref());
         if title.is_some_and(|title| {
             title.trim().is_empty() || title.len() > TITLE_BYTES_MAX || title.contains('\n')

@@ -83,7 +83,8 @@ impl Command {
                 Needs { caller: true, conversation, settings: true, ..Needs::default() }
             }
             (Command::Answer(_), Some(session)) => {
-                Needs { caller: true, directory: told(session), settings: true, ..Needs::default() }
+                let (conversation, directory) = (session.conversation, told(session));
+                Needs { caller: true, conversation, directory, settings: true, ..Needs::default() }
             }
             (Command::Elapse { .. }, Some(session)) => {
                 Needs { directory: told(session), ..Needs::default() }

@@ -34,6 +34,10 @@ pub struct Announced {
     /// For a session that begins: the silence limit of its teamspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silence_minutes: Option<u32>,
+    /// The producer had lost its conversation: listeners hear the server's words instead of its
+    /// own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub after_loss: bool,
     /// The session after these events, if it was just computed.
     #[serde(skip)]
     pub foreseen: Foreseen,
@@ -205,6 +209,7 @@ impl Announced {
             consents: Vec::new(),
             withdrawn: Vec::new(),
             silence_minutes: None,
+            after_loss: false,
             foreseen: Foreseen::default(),
         }
     }

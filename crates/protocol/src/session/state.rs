@@ -17,6 +17,7 @@ use crate::time::{Span, Time};
 use aaep::event::{Event, Payload, Text};
 use aaep::flaw::{Flaw, Tier};
 use aaep::machine::{self, Followed, Used, Weak};
+use base::lookalike::letters;
 
 /// The prefix of an effect's name, before the token of a question. Like turns, it is urgent: a
 /// caller waits for it.
@@ -247,7 +248,7 @@ impl Session {
         let recent = self.refused.iter().filter(|one| now.since(one.at) < REFUSED_RESTS);
         let mut recent = recent.peekable();
         recent.peek()?;
-        let words = digest(&confirmation.action);
+        let words = digest(&letters(&confirmation.action));
         let is_same = |one: &&Refused| match (&one.action_hash, hash) {
             (Some(own), Some(hash)) => own == hash,
             (Some(_) | None, _) => one.action == words,
@@ -298,7 +299,7 @@ fn asked(event: &Event<'_>, place: Place) -> Option<Question> {
         tool_call_id: owned(&link.tool_call_id),
         action_hash: owned(&link.action_hash),
         action: if let Payload::AwaitingConfirmation(confirmation) = &event.payload {
-            Some(digest(&confirmation.action))
+            Some(digest(&letters(&confirmation.action)))
         } else {
             None
         },

@@ -187,6 +187,7 @@ fn put_back(transfer: &mut Transfer, returned: &Returned, at: Time) {
             by: returned.agent.clone(),
             kind: Kind::Blind,
             reason: returned.reason.clone(),
+            customer_text: returned.customer_text.clone(),
             bundle: None,
         }));
     }
@@ -216,6 +217,7 @@ fn connect(transfer: &mut Transfer, connected: &Connected) -> Option<()> {
         by: connected.holder.clone(),
         kind: leg.kind,
         reason: leg.reason,
+        customer_text: leg.customer_text,
         bundle: leg.bundle,
     }));
     Some(())

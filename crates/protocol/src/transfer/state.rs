@@ -57,6 +57,9 @@ pub struct Passed {
     pub kind: Kind,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// What the customer is told instead of the reason.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub customer_text: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundle: Option<Fixed<Bundle>>,
 }
@@ -317,6 +320,7 @@ impl Transfer {
         }
         if let Some(passed) = &mut self.passed {
             passed.reason = String::new();
+            passed.customer_text = String::new();
             passed.bundle = None;
         }
     }

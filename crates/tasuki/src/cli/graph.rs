@@ -99,6 +99,11 @@ pub async fn run(args: GraphArgs) -> Result<u8> {
             return Ok(exit_code::USAGE);
         }
     };
+    if let Err(error) = serde_json::from_slice::<serde::de::IgnoredAny>(&bytes) {
+        let said = format!("error: {} is not JSON: {error}", file.display());
+        output::remark(&output::clean(&said));
+        return Ok(exit_code::USAGE);
+    }
     let graph = match AgentGraph::read(&bytes).and_then(Compiled::new) {
         Ok(graph) => graph,
         Err(problems) => return Ok(refuse(&problems, json)),

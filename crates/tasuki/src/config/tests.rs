@@ -1,3 +1,5 @@
+//! Where settings come from, and what is refused.
+
 use super::*;
 
 fn environment(pairs: &[(&str, &str)]) -> Vec<(String, String)> {

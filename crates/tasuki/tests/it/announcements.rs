@@ -257,7 +257,7 @@ async fn another_person_takes_over() {
         format!("requested warm {id}-0 #1"),
         format!("connected warm {id}-0 #2"),
         format!("connected human_to_human {id}-1 #3"),
-        "ended warm - #4".to_owned(),
+        "ended human_to_human - #4".to_owned(),
     ];
     assert_eq!(parts, expected);
 }

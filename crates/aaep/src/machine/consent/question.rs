@@ -47,8 +47,10 @@ pub(super) enum Asked {
 #[serde(rename_all = "snake_case")]
 pub(super) enum Reversal {
     Irreversible,
-    /// Nothing, or that it takes effort.
+    /// Nothing.
     Possible,
+    /// That it takes effort.
+    WithEffort,
     Promised,
 }
 
@@ -128,7 +130,8 @@ impl Reversal {
             _ if confirmation.irreversible => Reversal::Irreversible,
             Some(Reversibility::Reversible) => Reversal::Promised,
             None if confirmation.said_reversible => Reversal::Promised,
-            Some(Reversibility::WithEffort) | None => Reversal::Possible,
+            Some(Reversibility::WithEffort) => Reversal::WithEffort,
+            None => Reversal::Possible,
         }
     }
 }

@@ -190,9 +190,8 @@ impl By {
 impl Covers {
     fn of(reversal: Reversal, by: By) -> Self {
         match (reversal, by) {
-            (_, By::Timeout | By::Reply(Lasts::NotAtAll)) | (Reversal::Promised, By::Reply(_)) => {
-                Covers::Reversible
-            }
+            (_, By::Timeout | By::Reply(Lasts::NotAtAll))
+            | (Reversal::Promised | Reversal::WithEffort, By::Reply(_)) => Covers::Reversible,
             (Reversal::Irreversible, By::Reply(_)) => Covers::Irreversible,
             (Reversal::Possible, By::Reply(_)) => Covers::Either,
         }

@@ -324,8 +324,9 @@ impl Accept<'_> {
     fn covers_irreversible(&self) -> bool {
         let Payload::AwaitingConfirmation(it) = &self.question.payload else { return false };
         let is_said = it.reversibility.is_none() && it.said_reversible;
-        let is_promised =
-            (it.reversibility == Some(Reversibility::Reversible) || is_said) && !it.irreversible;
+        let can_be_undone =
+            matches!(it.reversibility, Some(Reversibility::Reversible | Reversibility::WithEffort));
+        let is_promised = (can_be_undone || is_said) && !it.irreversible;
         self.by_somebody && !is_promised
     }
 

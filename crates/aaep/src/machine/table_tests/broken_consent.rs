@@ -16,6 +16,7 @@ CONSENT irreversible | start; ask t1 kinds=yes_no; answer t1 yes; call pay irrev
 CONSENT irreversible | start; confirm t1 default=accept timeout=5; wait 5; elapse t1; call pay irreversible | call pay
 CONSENT irreversible | start; confirm t1 default=accept hash=aa timeout=5; wait 5; elapse t1; call pay irreversible hash=aa | call pay hash=aa
 CONSENT irreversible | start; confirm t1 reversal=reversible; accept t1; call pay irreversible | call pay
+CONSENT irreversible | start; confirm t1 reversal=reversible_with_effort; accept t1; call pay irreversible | call pay
 CONSENT irreversible | start; confirm t1 reversal=reversible call=c1; accept t1; call pay c1 irreversible | call pay c1
 CONSENT irreversible | start; confirm t1 hash=aa; accept t1; call pay irreversible | call pay irreversible hash=aa
 CONSENT irreversible | start; confirm t1 hash=aa; accept t1; call pay irreversible hash=bb | call pay irreversible hash=aa

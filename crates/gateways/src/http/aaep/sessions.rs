@@ -352,7 +352,7 @@ pub async fn decision(
     let id: SessionId = id.parse().map_err(|_| nothing())?;
     visible(&gateway, &caller, &id).await?;
     let wait = input.wait.as_deref().map(str::parse::<Span>).transpose();
-    let wait = wait.map_err(|error| Problem::schema_invalid("wait", &error.to_string()))?;
+    let wait = wait.map_err(|_| Problem::schema_invalid("wait", "a span such as 20s"))?;
     if wait.is_some_and(|wait| wait > DECISION_WAIT_MAX) {
         return Err(Problem::schema_invalid("wait", &format!("at most {DECISION_WAIT_MAX}")));
     }

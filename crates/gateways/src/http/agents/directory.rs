@@ -17,7 +17,7 @@ use crate::http::agents::view::AgentView;
 use crate::http::shared::auth::Asker;
 use crate::http::shared::cursors;
 use crate::http::shared::gateway::Gateway;
-use crate::http::shared::input::{Asked, Named, Write};
+use crate::http::shared::input::{Asked, Chosen, Named, Write};
 use crate::http::shared::lookup::stream;
 use crate::http::shared::paging::{ListPage, parse_limit};
 use crate::http::shared::problem::Problem;
@@ -92,7 +92,7 @@ pub async fn show(
 
 pub async fn register(
     State(gateway): State<Gateway>,
-    Named(id): Named<AgentId>,
+    Chosen(id): Chosen<AgentId>,
     write: Write<RegisterInput>,
 ) -> Result<Json<AgentView>, Problem> {
     let (write, input) = write.split();

@@ -38,7 +38,7 @@ pub struct QueueView {
     pub n_waiting: usize,
     /// People of the queue who take conversations now.
     pub n_available: usize,
-    /// The estimated wait of a new transfer.
+    /// The estimated wait of a new transfer, while the queue is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimated_wait: Option<EstimatedWait>,
     /// The first 50, in their order. For people of the queue and coordinators only.
@@ -108,7 +108,7 @@ async fn queue_view(
         opens_at: opens_at.filter(|_| !is_open).map(|at| at.to_string()),
         n_waiting,
         n_available: shift.n_available,
-        estimated_wait: estimate(place, &flow),
+        estimated_wait: estimate(place, &flow).filter(|_| is_open),
         waiting,
         callbacks,
         settings,

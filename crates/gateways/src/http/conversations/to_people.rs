@@ -7,7 +7,7 @@ use protocol::conversation::customer_text::{Asked, whose};
 use protocol::ids::ConversationId;
 use protocol::step::State;
 use protocol::transfer::Event;
-use protocol::transfer::event::{Over, Requested};
+use protocol::transfer::event::{Connected, Over, Requested, WhyReturned};
 use protocol::transfer::state::Kind;
 use serde_json::{Value, json};
 
@@ -44,21 +44,12 @@ pub async fn shown(
             (Some(From::System), Some(it.epoch), vec![part], None)
         }
         Event::Connected(it) => {
-            let mut part = part("connected", it.number);
-            part["transferType"] = json!(it.kind);
-            if let Some(bundle) = bundle_id(it) {
-                part["bundleId"] = bundle.into();
-            }
-            part["targetAgent"] = json!(names.of(&it.agent).await?);
-            if !it.customer_text.is_empty() {
-                let name = if is_customer(names.caller) { "reason" } else { "customerText" };
-                part[name] = it.customer_text.as_str().into();
-            }
+            let part = connected(names, part("connected", it.number), line, it).await?;
             (Some(From::System), Some(it.epoch), vec![part], None)
         }
         Event::Over(it) => {
             let mut part = part(it.outcome.status().as_str(), it.number);
-            let kind = requested_kind(names, line, it).await?;
+            let kind = last_kind(names, line, it).await?;
             part["transferType"] = json!(kind.unwrap_or_default());
             part["toAgent"] = json!(names.of(&it.to).await?);
             // A customer may see a reason that a customer gave.
@@ -88,6 +79,32 @@ pub async fn shown(
         | Event::LegEnded(_)
         | Event::Rated(_) => (None, None, Vec::new(), None),
     })
+}
+
+/// The part about a person who answers now.
+async fn connected(
+    names: &mut Names<'_>,
+    mut part: Value,
+    line: &Sequenced,
+    it: &Connected,
+) -> Result<Value, Problem> {
+    part["transferType"] = json!(it.kind);
+    if let Some(bundle) = bundle_id(it) {
+        part["bundleId"] = bundle.into();
+    }
+    part["targetAgent"] = json!(names.of(&it.agent).await?);
+    if !it.customer_text.is_empty() {
+        let name = if is_customer(names.caller) { "reason" } else { "customerText" };
+        part[name] = it.customer_text.as_str().into();
+    }
+    if !is_customer(names.caller) && it.passed_by.is_some() {
+        let reason = passed_reason(names, line, it).await?.unwrap_or_default();
+        if !reason.is_empty() {
+            part["reason"] = reason.into();
+            part["reasonBy"] = "agent".into();
+        }
+    }
+    Ok(part)
 }
 
 /// Why a person was asked for: customers see the text meant for them, members see everything.
@@ -120,8 +137,41 @@ async fn add_reasons(
     add_route(part, names.gateway, &line.entry.stream, line, it).await
 }
 
-/// The kind of transfer that was requested: the state has the last one, the history those before.
-async fn requested_kind(
+/// Why the person before passed the conversation on.
+async fn passed_reason(
+    names: &Names<'_>,
+    line: &Sequenced,
+    connected: &Connected,
+) -> Result<Option<String>, Problem> {
+    let entry = &line.entry;
+    earlier(names.gateway, &entry.stream, entry.position, |event| match event {
+        Event::LegRequested(it) if it.transfer == connected.transfer && connected.leg == it.leg => {
+            Some(it.reason.clone())
+        }
+        Event::Returned(it) if it.why == WhyReturned::Blind && connected.leg == 0 => {
+            Some(it.reason.clone())
+        }
+        Event::Requested(it) if it.transfer == connected.transfer => Some(String::new()),
+        Event::Requested(_)
+        | Event::Queued(_)
+        | Event::Ringing(_)
+        | Event::Returned(_)
+        | Event::Connected(_)
+        | Event::Consulted(_)
+        | Event::Held(_)
+        | Event::Resumed(_)
+        | Event::LegRequested(_)
+        | Event::LegEnded(_)
+        | Event::Noted(_)
+        | Event::Over(_)
+        | Event::Rated(_) => None,
+    })
+    .await
+}
+
+/// The kind under which the last person had it: the state has the last one, the history those
+/// before.
+async fn last_kind(
     names: &Names<'_>,
     line: &Sequenced,
     over: &Over,
@@ -132,10 +182,11 @@ async fn requested_kind(
         && let Some(transfer) = &conversation.transfer
         && transfer.id == over.transfer
     {
-        return Ok(Some(transfer.terms.kind));
+        return Ok(Some(transfer.kind()));
     }
     earlier(names.gateway, &entry.stream, entry.position, |event| match event {
         Event::Requested(it) if it.transfer == over.transfer => Some(it.kind),
+        Event::Connected(it) if it.transfer == over.transfer => Some(it.kind),
         Event::Requested(_)
         | Event::Queued(_)
         | Event::Ringing(_)

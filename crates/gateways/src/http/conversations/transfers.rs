@@ -446,7 +446,13 @@ async fn reason(
     }
     let queue = identity(gateway, &caller.teamspace, &transfer.queue).await?.agent_name;
     let language = conversation.setup.customer.language.as_deref();
-    let asked = customer_text::Asked { by, reason, customer_text };
+    let asked = match &transfer.passed {
+        Some(passed) => {
+            let (by, customer_text) = ("agent:", &passed.customer_text);
+            customer_text::Asked { by, reason: "", customer_text }
+        }
+        None => customer_text::Asked { by, reason, customer_text },
+    };
     Ok(customer_text::of_request(asked, language, &queue))
 }
 

@@ -129,7 +129,7 @@ pub fn handoff(item: &Item) -> Option<HandoffView> {
         from_agent: state.from().to_string(),
         to_agent: state.to().map(ToString::to_string),
         thread_id: state.thread_id().to_string(),
-        title: state.title().map(str::to_owned),
+        title: state.title().map(|title| hidden::visible(title).into_owned()),
         reason,
         is_return,
         handoff_chain: chain.iter().map(ToString::to_string).collect(),

@@ -1,6 +1,8 @@
 //! From bytes to typed input: first strict JSON within limits, then the shape; an error names the
 //! field. A body may repeat the caller's identity, but not contradict it.
 
+use std::str::FromStr;
+
 use axum::body::Bytes;
 use axum::extract::{FromRef, FromRequest, FromRequestParts, Path, Request as HttpRequest};
 use axum::http::request::Parts;
@@ -10,7 +12,9 @@ use protocol::callback::Ask;
 use protocol::caller::Principal;
 use protocol::canonical::Hash;
 use protocol::conversation::command::Say;
-use protocol::ids::{AgentId, ConversationId, GraphId, HandoffId, MessageId, TokenId, TransferId};
+use protocol::ids::{
+    AgentId, ConversationId, GraphId, HandoffId, InvalidId, MessageId, TokenId, TransferId,
+};
 use protocol::json::Bounds;
 use protocol::strict::Strict;
 use protocol::transfer::bundle::BundleId;
@@ -255,7 +259,7 @@ fn key_text(headers: &HeaderMap) -> Result<Option<String>, Problem> {
 pub struct Named<T>(pub T);
 
 /// What an id names. A malformed id is answered like an unknown one.
-pub trait Names: std::str::FromStr + Send {
+pub trait Names: FromStr + Send {
     const WHAT: &'static str;
 }
 
@@ -299,6 +303,21 @@ impl<S: Send + Sync, T: Names> FromRequestParts<S> for Named<T> {
         let path = Path::<String>::from_request_parts(parts, state).await;
         let Path(text) = path.map_err(|_| nothing())?;
         text.parse().map(Named).map_err(|_| nothing())
+    }
+}
+
+/// The name in the path of something that the request may create. One that is no name is refused.
+#[derive(Debug)]
+pub struct Chosen<T>(pub T);
+
+impl<S: Send + Sync, T: Names + FromStr<Err = InvalidId>> FromRequestParts<S> for Chosen<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let path = Path::<String>::from_request_parts(parts, state).await;
+        let Path(text) = path.map_err(|_| Problem::not_found(T::WHAT))?;
+        let refused = |error: InvalidId| Problem::schema_invalid(T::WHAT, error.expected);
+        text.parse().map(Chosen).map_err(refused)
     }
 }
 

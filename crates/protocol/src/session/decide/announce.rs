@@ -26,6 +26,7 @@ use aaep::flaw::{Flaw, Tier};
 use aaep::machine::rules::STARTS;
 use aaep::machine::{Followed, Used, Weak};
 use aaep::read::read;
+use base::lookalike::letters;
 
 pub fn decide(
     id: &SessionId,
@@ -106,6 +107,7 @@ impl Batch<'_> {
             self.announced.silence_minutes = settings.session_silence_minutes;
         }
         self.check_speaker(&event).map_err(|flaw| refused(vec![flaw]))?;
+        self.announced.after_loss |= !self.speaks();
         let place = Place { position: self.position, index: self.announced.events.len() };
         let mut uses = Vec::new();
         let (id, known, used) = (self.id, self.known, &self.used);
@@ -222,23 +224,26 @@ impl Batch<'_> {
     /// In a conversation only its holder is heard. An agent that has lost it may still end what it
     /// began.
     fn check_speaker(&self, event: &event::Event<'_>) -> Result<(), Flaw> {
-        let is_server = self.context.caller.principal == Principal::System;
-        let id = self.session.as_ref().and_then(|session| session.conversation);
-        let Some(id) = id.filter(|_| !is_server) else { return Ok(()) };
-        let conversation = self.context.facts.conversation().filter(|it| it.id == id);
-        let speaks = conversation
-            .is_some_and(|it| it.closed.is_none() && it.speaker() == Some(self.producer));
-        if speaks || ends(&event.payload) {
+        if self.speaks() || ends(&event.payload) {
             return Ok(());
         }
         Err(Flaw {
             tier: Tier::Session,
             rule: "tasuki.holder",
             field: "type".to_owned(),
-            expected: "an event that ends the session, or a call: another agent answers in its \
-                       conversation, or it is closed"
+            expected: "an end of the session or of a call, or a state: another agent answers in \
+                       its conversation, or it is closed"
                 .to_owned(),
         })
+    }
+
+    /// Whether the producer is heard in the conversation of its session, if it has one.
+    fn speaks(&self) -> bool {
+        let is_server = self.context.caller.principal == Principal::System;
+        let id = self.session.as_ref().and_then(|session| session.conversation);
+        let Some(id) = id.filter(|_| !is_server) else { return true };
+        let conversation = self.context.facts.conversation().filter(|it| it.id == id);
+        conversation.is_some_and(|it| it.closed.is_none() && it.speaker() == Some(self.producer))
     }
 
     fn into_decision(self) -> Decision {
@@ -265,10 +270,9 @@ fn ends(payload: &Payload<'_>) -> bool {
         | Payload::SessionErrored
         | Payload::SessionCancelled
         | Payload::StateChanged { .. }
-        | Payload::ToolCompleted { .. }
-        // Whether it may hand over is decided when the request is carried out.
-        | Payload::HandoffRequested(_) => true,
-        Payload::SessionStarted { .. }
+        | Payload::ToolCompleted { .. } => true,
+        Payload::HandoffRequested(_)
+        | Payload::SessionStarted { .. }
         | Payload::ProgressUpdated { .. }
         | Payload::ToolInvoked { .. }
         | Payload::OutputStreaming(_)
@@ -308,35 +312,7 @@ fn check_names(id: &SessionId, producer: &AgentId, event: &event::Event<'_>) -> 
 
 /// Whether a person would read it as the server's own name.
 fn is_ours(name: &str) -> bool {
-    let letters = name.chars().filter_map(looks_like);
-    letters.eq(AGENT_ID.chars())
-}
-
-/// The letter of the server's name that a character looks like; the character itself if it looks
-/// like none of them, and nothing if it is no letter.
-fn looks_like(character: char) -> Option<char> {
-    const LOOKALIKES: [(char, &str); 6] = [
-        ('t', "tτтţťŧțṫṭ"),
-        ('a', "aàáâãäåāăąǎаαɑạ"),
-        ('s', "sśŝşšșѕṡṣ"),
-        ('u', "uùúûüũūŭůűųǔυսụ"),
-        ('k', "kķǩкκḳ"),
-        ('i', "iìíîïĩīĭįıǐіιịlł1|"),
-    ];
-    let code = u32::from(character);
-    let plain = match code {
-        // Full width.
-        0xFF01..=0xFF5E => char::from_u32(code - 0xFEE0)?,
-        // Mathematical letters: alphabets of 26 capitals and 26 small letters, one after another.
-        0x1D400..=0x1D6A3 => {
-            let at = (code - 0x1D400) % 52 % 26;
-            char::from_u32(u32::from('a') + at)?
-        }
-        _ => character,
-    };
-    let small = plain.to_lowercase().next()?;
-    let known = LOOKALIKES.iter().find(|(_, all)| all.contains(small)).map(|(letter, _)| *letter);
-    known.or_else(|| small.is_alphanumeric().then_some(small))
+    letters(name).contains(AGENT_ID)
 }
 
 /// An event must not lie in the future.

@@ -126,7 +126,9 @@ fn may_answer(session: &Session, context: Context<'_>) -> bool {
     match &context.caller.principal {
         Principal::Operator(_) => true,
         Principal::Customer(name) => {
-            session.conversation.is_some() && conversation_of(name) == session.conversation
+            session.conversation.is_some()
+                && conversation_of(name) == session.conversation
+                && !has_customer_token(session, context)
         }
         Principal::Agent(name) => {
             let is_human = |agent: &crate::agent::Agent| match agent.kind {
@@ -137,6 +139,13 @@ fn may_answer(session: &Session, context: Context<'_>) -> bool {
         }
         Principal::System => false,
     }
+}
+
+/// Whether the producer opened the conversation. It was then given the customer's token, so an
+/// answer with that token may be its own.
+fn has_customer_token(session: &Session, context: Context<'_>) -> bool {
+    let opener = Principal::Agent(session.producer.clone()).to_string();
+    context.facts.conversation().is_some_and(|it| it.setup.opened_by == opener)
 }
 
 fn check_action(answer: &Answer) -> Result<(), Rejection> {

@@ -1,6 +1,6 @@
 //! A message of Anthropic's Messages.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{Arguments, Part, RawCall, RawResult, Speaker, Turn, object, plain_text, string};
 use crate::tools::Malformed;
@@ -13,6 +13,10 @@ pub(super) fn read(message: &Value) -> Result<Turn<'_>, Malformed> {
         "assistant" => Speaker::Assistant,
         _ => return Err(Malformed::new("role", "user or assistant")),
     };
+    if fields.get("tool_calls").is_some_and(|calls| !calls.is_null() && *calls != json!([])) {
+        let expected = "to be left out; calls are blocks of `content` here, with type `tool_use`";
+        return Err(Malformed::new("tool_calls", expected));
+    }
     let content = fields.get("content").unwrap_or(&Value::Null);
     let mut parts = Vec::new();
     if let Some(text) = content.as_str() {

@@ -55,6 +55,13 @@ fn contents(fields: &Map<String, Value>) -> Result<Vec<Part<'_>>, Malformed> {
     if !parts.iter().all(read) {
         return Err(expected());
     }
+    let is_foreign = |part: &Value| {
+        matches!(part.get("type").and_then(Value::as_str), Some("tool_use" | "tool_result"))
+    };
+    if let Some(index) = parts.iter().position(is_foreign) {
+        let place = format!("content[{index}].type");
+        return Err(Malformed::new(&place, "a part of this form; `tool_use` is of `anthropic`"));
+    }
     let text = |part| Value::get(part, "text").and_then(Value::as_str);
     Ok(parts.iter().map(|part| text(part).map_or(Part::Other, Part::Text)).collect())
 }

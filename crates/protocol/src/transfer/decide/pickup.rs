@@ -37,7 +37,7 @@ pub fn pickup(asked: &Asked<'_>, accept: bool) -> Result<Vec<ConversationEvent>,
     let place = vacant(asked.transfer)?;
     // The loss of a person who is offline would go unnoticed.
     if person.presence() == Presence::Offline {
-        let who = "a person who says that they are available, busy or away, or is connected,";
+        let who = "a person whose presence is available, busy or away";
         return Err(Rejection::NotAllowed { action: "pick up a transfer", who });
     }
     asked.has_seen()?;

@@ -13,22 +13,28 @@ use crate::server::ok;
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 
 pub struct Ear {
+    pub subscription: String,
     body: Body,
     waiting: Vec<u8>,
 }
 
 impl Ear {
     pub async fn open(client: &Client, language: &str) -> Self {
+        Self::on_terms(client, json!({ "languages": [language] })).await
+    }
+
+    pub async fn on_terms(client: &Client, capabilities: Value) -> Self {
         let request = json!({
             "type": "subscription.request", "aaep_version": "1.0.0", "subscriber_id": "ear",
-            "capabilities": { "languages": [language] },
+            "capabilities": capabilities,
         });
         let accepted = ok(client, Call::post("/aaep/v1/subscriptions", request)).await;
         let id = accepted["subscription_id"].as_str().expect("an id");
         let path = format!("/aaep/v1/events?subscription_id={id}");
         let response = client.open(&Call::get(path), &[]).await.expect("the server answers");
         assert_eq!(response.status().as_u16(), 200);
-        Self { body: response.into_body(), waiting: Vec::new() }
+        let (subscription, body) = (id.to_owned(), response.into_body());
+        Self { subscription, body, waiting: Vec::new() }
     }
 
     pub async fn next(&mut self) -> Value {

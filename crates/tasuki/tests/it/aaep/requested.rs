@@ -174,9 +174,8 @@ async fn only_the_holder_hands_over_and_nobody_goes_round_for_ever() {
     assert_eq!((&first["outcome"], &first["route"]), (&json!("routed"), &json!(1)));
     // Bob no longer holds the conversation.
     let late = json!([requests("bob", "sess_b", 3, to("carol"))]);
-    ok(&desk.bob, Call::post("/aaep/v1/events", late)).await;
-    let late = outcome(&desk.bob, "sess_b", "evt_3").await;
-    assert_eq!((&late["outcome"], &late["code"]), (&json!("refused"), &json!("not_holder")));
+    let said = refused(&desk.bob, Call::post("/aaep/v1/events", late)).await;
+    assert_eq!(said.body["rule"], "tasuki.holder", "{said:?}");
 
     let back = asked(&desk.conversation, ("carol", &carol), "sess_c", to("bob")).await;
     assert_eq!(back["outcome"], "routed");
@@ -188,9 +187,8 @@ async fn only_the_holder_hands_over_and_nobody_goes_round_for_ever() {
 
     // While a person is being asked, a second request is refused.
     let more = json!([requests("bob", "sess_b", 5, json!({ "target_kind": "human" }))]);
-    ok(&desk.bob, Call::post("/aaep/v1/events", more)).await;
-    let more = outcome(&desk.bob, "sess_b", "evt_5").await;
-    assert_eq!(more["outcome"], "refused", "{more}");
+    let said = refused(&desk.bob, Call::post("/aaep/v1/events", more)).await;
+    assert_eq!(said.body["rule"], "tasuki.holder", "{said:?}");
 }
 
 /// An agent that has lost a conversation is not heard in it any more, by any way; it may end what
@@ -218,7 +216,11 @@ async fn only_the_holder_is_heard() {
     });
     let output = json!({ "chunk": "Your card number?", "position": 0, "complete": true });
     let progress = json!({ "progress": { "percent": 5 } });
+    let hand_over = json!({
+        "urgency": "critical", "target_kind": "human", "reason": "x", "packaged_context": {},
+    });
     let late = [
+        says(6, "handoff.requested", hand_over),
         says(2, "output.streaming", output),
         says(3, "progress.updated", progress),
         says(4, "awaiting.confirmation", question),
@@ -233,11 +235,74 @@ async fn only_the_holder_is_heard() {
         assert_eq!(said.body["rule"], rule, "{who}: {said:?}");
     }
     ok(&carol, announce(begin("carol", "sess_c"))).await;
-    let ended = json!({ "cancelled_by": "system" });
-    ok(&desk.bob, announce(json!([says(5, "session.cancelled", ended)]))).await;
+    // What it ends is told in the server's words, and nothing else of it.
+    let mut ear = Ear::open(&desk.customer, "en").await;
+    let speech = "Bob here: I am still your agent. Tell me your PIN.";
+    let state = json!({
+        "from_state": "idle", "to_state": "thinking", "urgency": "critical",
+        "summary_normal": speech,
+    });
+    let ended = json!({ "cancelled_by": "system", "summary_normal": speech });
+    let last = json!([says(7, "state.changed", state), says(8, "session.cancelled", ended)]);
+    ok(&desk.bob, announce(last)).await;
+    let told = loop {
+        let event = ear.next().await;
+        assert!(!event.to_string().contains("PIN"), "{event}");
+        if event["session_id"] == "sess_b" && event["type"] == "aaep:agent.session.cancelled" {
+            break event;
+        }
+    };
+    let text = Message::SessionCancelled { agent: "bob" }.in_language("en").normal;
+    assert_eq!(told["summary_normal"], text, "{told}");
     ok(&desk.customer, Call::post(desk.path("/close"), json!({}))).await;
     let said = refused(&carol, announce(begin("carol", "sess_after"))).await;
     assert_eq!(said.body["rule"], "tasuki.holder", "{said:?}");
+}
+
+/// The agent that opens a conversation is given the customer's token, so that token does not
+/// consent to what the same agent asks for.
+#[tokio::test]
+async fn an_agent_cannot_consent_with_the_token_it_was_given() {
+    let server = crate::server::Server::start();
+    let (bob, shop) = (server.agent("bob"), server.agent("shop"));
+    for (opener, expected) in [(&bob, "open"), (&shop, "answered")] {
+        let opened = json!({ "agent": "bob", "customer": { "name": "Ana" } });
+        let opened = ok(opener, Call::post("/v1/conversations", opened)).await;
+        let conversation = opened["conversation_id"].as_str().expect("an id");
+        let customer = server.with_token(opened["customer_token"].as_str().expect("a token"));
+        let session = format!("sess_{expected}");
+        let terms = json!({ "languages": ["en"], "supports_confirmation_reply": true });
+        let mut ear = Ear::on_terms(&customer, terms).await;
+        let mut question = super::event(
+            2,
+            "awaiting.confirmation",
+            json!({
+                "urgency": "critical", "action": "Refund 500.", "consequence": "It is gone.",
+                "reply_token": "rpl_own", "timeout_seconds": 60, "default_decision": "reject",
+                "risk_level": "high", "irreversible": true,
+            }),
+        );
+        question["session_id"] = session.as_str().into();
+        question["producer"]["agent_id"] = "bob".into();
+        let events = json!([started(conversation, "bob", &session), question]);
+        ok(&bob, Call::post("/aaep/v1/events", events)).await;
+        let asked = loop {
+            let event = ear.next().await;
+            if event["type"] == "aaep:agent.awaiting.confirmation" {
+                break event;
+            }
+        };
+        let reply = json!({
+            "type": "confirmation.reply", "reply_token": asked["reply_token"],
+            "decision": "accept", "subscription_id": ear.subscription,
+            "timestamp": "2026-05-24T14:22:30.000Z",
+        });
+        let answer = customer.call(Call::post("/aaep/v1/replies", reply)).await;
+        assert_eq!(answer.expect("the server answers").status, 204);
+        let decision = format!("/aaep/v1/sessions/{session}/decisions/rpl_own");
+        let decision = ok(&bob, Call::get(decision)).await;
+        assert_eq!(decision["status"], expected, "{decision}");
+    }
 }
 
 #[tokio::test]

@@ -181,7 +181,7 @@ async fn who_comes_late_is_asked_too() {
         let mut asked = Asked::open(&branch, stage, LONG).await;
         let mut omar = asked.stage.person(&branch, &omar).await;
         let stands = omar.next().await;
-        assert_eq!(stands["to_state"], "thinking", "{stands}");
+        assert_eq!(stands["to_state"], "awaiting_input", "{stands}");
         assert_eq!(read(&stands.to_string()).map(|_| ()), Ok(()), "an event like any other");
         let question = omar.next().await;
         omar.answers(&question, "accept").await;

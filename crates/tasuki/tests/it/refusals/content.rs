@@ -92,6 +92,7 @@ final artifacts of one name     | bob   | complete ACTIVATED | final_artifacts =
 "#;
 
 pub const FACTS: &str = r#"
+task with an invisible twin      | alice | initiate           | task.task_id = "PAY\u200b"          | 422 schema_invalid task.task_id
 target is unknown               | alice | initiate           | to_agent = "nobody"                | 422 unknown_agent to_agent
 target is a customer            | alice | initiate           | to_agent = "zoe"                   | 422 unknown_agent to_agent
 target is an operator           | alice | initiate           | to_agent = "root"                  | 422 unknown_agent to_agent

@@ -39,6 +39,8 @@ calls in another form           | bob   | POST {CHAT}/tool-calls | form = "xml" 
 calls of the user               | bob   | POST {CHAT}/tool-calls | form = "openai" ; turn = {"role": "user", "content": "x"} ; epoch = 1 | 422 schema_invalid turn.role
 calls of a turn that is a text  | bob   | POST {CHAT}/tool-calls | form = "openai" ; turn = "x" ; epoch = 1 | 422 schema_invalid turn
 calls without an id             | bob   | POST {CHAT}/tool-calls | form = "openai" ; turn = {"role": "assistant", "tool_calls": [{"id": "", "function": {"name": "a", "arguments": "{}"}}]} ; epoch = 1 | 422 schema_invalid turn.tool_calls[0].id
+calls of anthropic as openai    | bob   | POST {CHAT}/tool-calls | form = "openai" ; turn = {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "a", "input": {}}]} ; epoch = 1 | 422 schema_invalid turn.content[0].type
+calls of openai as anthropic    | bob   | POST {CHAT}/tool-calls | form = "anthropic" ; turn = {"role": "assistant", "content": "One moment", "tool_calls": [{"id": "c1", "function": {"name": "a", "arguments": "{}"}}]} ; epoch = 1 | 422 schema_invalid turn.tool_calls
 calls without a name            | bob   | POST {CHAT}/tool-calls | form = "anthropic" ; turn = {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "", "input": {}}]} ; epoch = 1 | 422 schema_invalid turn.content[0].name
 a person with an empty summary  | bob   | POST {CHAT}/transfers | epoch = 1 ; context = {"summary": ""} | 422 schema_invalid context.summary
 a person at an address of none  | bob   | POST {CHAT}/transfers | epoch = 1 ; context = {"voice": {"sipUri": "http://x", "callerId": "1", "codec": "opus", "dtmfSupported": true}} | 422 schema_invalid context.voice.sipUri

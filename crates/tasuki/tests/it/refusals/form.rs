@@ -131,7 +131,7 @@ a profile that is a list        | operator | PUT /v1/agents/eve | profile = ["Ev
 too many capabilities           | operator | PUT /v1/agents/eve | profile.capabilities = list(65) | 422 schema_invalid profile.capabilities
 a description that is too long  | operator | PUT /v1/agents/eve | profile.description = text(2001) | 422 schema_invalid profile.description
 an agent that changes its kind  | operator | PUT /v1/agents/alice | kind = "queue"                | 409 already_exists
-an agent of a bad name          | operator | PUT /v1/agents/Eve |                                 | 404 not_found
+an agent of a bad name          | operator | PUT /v1/agents/Eve |                                 | 422 schema_invalid agent
 a token without an agent        | operator | POST /v1/tokens    |                                 | 422 schema_invalid agent
 a token for a bad name          | operator | POST /v1/tokens    | agent = "Eve"                   | 422 schema_invalid agent
 a token of an unknown kind      | operator | POST /v1/tokens    | agent = "eve" ; kind = "root"   | 422 schema_invalid kind

@@ -286,6 +286,12 @@ async fn who_said_no_is_not_asked_the_same_again_at_once() {
     };
     let refused = announce(&server, again(8, json!({}))).await;
     assert_eq!(code(&refused), "rate_limited");
+    let asked: Value = serde_json::from_str(asks(8, json!({})).text()).expect("an event");
+    let words = asked["action"].as_str().expect("a text").to_owned();
+    for alike in [words.to_uppercase(), format!("{words} ."), words.replace(' ', "\u{a0}")] {
+        let refused = announce(&server, again(8, json!({ "action": alike }))).await;
+        assert_eq!(code(&refused), "rate_limited", "{alike}");
+    }
     let other = announce(&server, again(9, json!({ "action": "Transfer $50" }))).await;
     other.expect("something else may be asked");
     server.clock.advance(REFUSED_RESTS);

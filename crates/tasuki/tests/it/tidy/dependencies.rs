@@ -33,6 +33,16 @@ fn dependencies_are_allowed() {
     assert!(findings.is_empty(), "deny.toml:\n{}", findings.join("\n"));
 }
 
+/// The README's `cargo run` must know which program is meant.
+#[test]
+fn one_program_is_run_by_default() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let manifest = std::fs::read_to_string(format!("{root}/Cargo.toml")).expect("Cargo.toml");
+    let manifest: toml::Table = manifest.parse().expect("Cargo.toml is TOML");
+    let default = texts(&manifest["workspace"]["default-members"]);
+    assert_eq!(default, ["crates/tasuki"]);
+}
+
 #[test]
 fn licences_are_read() {
     let allowed = ["MIT", "Apache-2.0", "ISC", "Apache-2.0 WITH LLVM-exception"];

@@ -28,7 +28,7 @@ pub enum AcpRequest {}
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Names {
     Always,
-    /// A draft that is saved or proposed has one; a new handoff does not.
+    /// A draft that is saved again has one; a new draft does not.
     Maybe,
     Never,
 }
@@ -37,10 +37,11 @@ const ID: &str = "The id of a handoff. A text that is none names nothing: `not_f
 
 type MakeSchema = fn(&mut SchemaGenerator) -> Schema;
 
-const ACTIONS: [(&str, Names, MakeSchema); 18] = [
+const ACTIONS: [(&str, Names, MakeSchema); 19] = [
     ("draft", Names::Maybe, schema::<Offer>),
-    ("initiate", Names::Maybe, schema::<Proposal>),
-    // The draft as it was saved.
+    ("initiate", Names::Never, schema::<Proposal>),
+    // A draft, changed and as it was saved.
+    ("initiate", Names::Always, schema::<Proposal>),
     ("initiate", Names::Always, schema::<Nothing>),
     ("accept", Names::Always, schema::<AcceptInput>),
     ("approve", Names::Always, schema::<ApproveInput>),
@@ -81,11 +82,13 @@ fn branch(generator: &mut SchemaGenerator, action: &str, names: Names, make: Mak
     fields["action"] = json!({ "type": "string", "const": action });
     if names != Names::Never {
         fields["handoff_id"] = json!({ "type": "string", "description": ID });
+    }
+    if action != "query" {
         fields["from_agent"] = described(caller, "The caller itself, if it is said at all.");
     }
     match (action, names) {
-        ("initiate", Names::Maybe) => {
-            let text = "`true`: only say what would come of it.";
+        ("initiate", Names::Never) => {
+            let text = "`true`: check it and change nothing.";
             fields["dry_run"] = json!({ "type": "boolean", "description": text });
         }
         ("query", _) => {

@@ -1,3 +1,5 @@
+//! How questions are asked in a terminal, and which answers count.
+
 use serde_json::json;
 
 use super::*;
