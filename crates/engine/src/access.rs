@@ -86,21 +86,9 @@ impl Engine {
     ) -> Result<BTreeSet<Role>, StoreError> {
         let subject = Subject::Agent(id.clone());
         let stream = Stream { teamspace: teamspace.clone(), subject };
-        Ok(match self.current(&stream).await?.as_deref() {
-            Some(State::Agent(agent)) => agent.roles.clone(),
-            Some(
-                State::Handoff(_)
-                | State::Token(_)
-                | State::Ledger(_)
-                | State::Message(_)
-                | State::Conversation(_)
-                | State::Graph(_)
-                | State::Subscription(_)
-                | State::Session(_)
-                | State::Teamspace(_),
-            )
-            | None => BTreeSet::new(),
-        })
+        let state = self.current(&stream).await?;
+        let agent = state.as_deref().and_then(State::as_agent);
+        Ok(agent.map(|agent| agent.roles.clone()).unwrap_or_default())
     }
 }
 

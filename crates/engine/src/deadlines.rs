@@ -1,19 +1,9 @@
 //! The deadline loop. A deadline that passes becomes a command and is decided like any other; if it
 //! no longer applies, nothing happens. Armed deadlines are in the store, so a restart loses none.
 
-use protocol::agent;
 use protocol::caller::Caller;
-use protocol::conversation;
-use protocol::handoff;
-use protocol::handoff::command::SlaStage;
-use protocol::handoff::derive;
-use protocol::ledger::Subject;
-use protocol::message;
-use protocol::session;
-use protocol::step::Command;
-use protocol::subscription;
+use protocol::step;
 use protocol::time::Span;
-use protocol::transfer;
 use tokio::sync::watch;
 
 use crate::Engine;
@@ -66,36 +56,7 @@ impl Engine {
     }
 
     async fn fire(&self, due: &Due) -> Result<(), SubmitError> {
-        let at = due.deadline.due;
-        let elapse = match due.stream.subject {
-            Subject::Handoff(_) => {
-                let (name, is_warning) = match due.deadline.name.strip_prefix(derive::WARN) {
-                    Some(name) => (name, true),
-                    None => (due.deadline.name.as_ref(), false),
-                };
-                let Ok(stage) = name.parse::<SlaStage>() else { return Ok(()) };
-                Command::Handoff(match is_warning {
-                    true => handoff::Command::Warn { stage, at },
-                    false => handoff::Command::Elapse { stage, due: at },
-                })
-            }
-            Subject::Message(_) => Command::Message(message::Command::Elapse { due: at }),
-            Subject::Subscription(_) => {
-                Command::Subscription(subscription::Command::Elapse { due: at })
-            }
-            Subject::Agent(_) => Command::Agent(agent::Command::Elapse { due: at }),
-            Subject::Conversation(_) => {
-                let elapse = transfer::Command::Elapse { due: at };
-                Command::Conversation(conversation::Command::Transfer(elapse))
-            }
-            Subject::Session(_) => {
-                let audience = self.audience(&due.stream, at).await?;
-                Command::Session(session::Command::Elapse { due: at, audience })
-            }
-            Subject::Token(_) | Subject::Teamspace | Subject::Graph(_) | Subject::Ledger => {
-                return Ok(());
-            }
-        };
+        let Some(elapse) = step::elapsed(&due.stream.subject, &due.deadline) else { return Ok(()) };
         let caller = Caller::system(due.stream.teamspace.clone());
         self.submit(&caller, due.stream.clone(), elapse, None).await.map(|_| ())
     }

@@ -52,6 +52,7 @@ impl Engine {
             let related = Stream { teamspace: stream.teamspace.clone(), subject };
             facts.conversation = self.current(&related).await?;
         }
+        facts.audience = self.asked.audience(stream, &needs.unanswered);
         if let Some(id) = needs.message {
             facts.message = self.message(&stream.teamspace, id).await?;
         }
@@ -110,21 +111,8 @@ impl Engine {
         id: MessageId,
     ) -> Result<Option<Message>, StoreError> {
         let stream = Stream { teamspace: teamspace.clone(), subject: Subject::Message(id) };
-        Ok(match self.current(&stream).await?.as_deref() {
-            Some(State::Message(message)) => Some(message.clone()),
-            Some(
-                State::Handoff(_)
-                | State::Agent(_)
-                | State::Token(_)
-                | State::Conversation(_)
-                | State::Ledger(_)
-                | State::Graph(_)
-                | State::Subscription(_)
-                | State::Session(_)
-                | State::Teamspace(_),
-            )
-            | None => None,
-        })
+        let state = self.current(&stream).await?;
+        Ok(state.as_deref().and_then(State::as_message).cloned())
     }
 
     pub(crate) async fn agent(
@@ -133,21 +121,8 @@ impl Engine {
         id: AgentId,
     ) -> Result<Option<Agent>, StoreError> {
         let stream = Stream { teamspace: teamspace.clone(), subject: Subject::Agent(id) };
-        Ok(match self.current(&stream).await?.as_deref() {
-            Some(State::Agent(agent)) => Some(agent.clone()),
-            Some(
-                State::Handoff(_)
-                | State::Token(_)
-                | State::Message(_)
-                | State::Conversation(_)
-                | State::Ledger(_)
-                | State::Graph(_)
-                | State::Subscription(_)
-                | State::Session(_)
-                | State::Teamspace(_),
-            )
-            | None => None,
-        })
+        let state = self.current(&stream).await?;
+        Ok(state.as_deref().and_then(State::as_agent).cloned())
     }
 
     /// More than the agents' names is read only if agents may be called.
@@ -175,15 +150,7 @@ impl Engine {
                         false => Found::named(id.clone()),
                         true => match self.read_state(&row.stream, &row.state_text).await? {
                             State::Agent(agent) => Found::from(agent),
-                            State::Handoff(_)
-                            | State::Token(_)
-                            | State::Message(_)
-                            | State::Conversation(_)
-                            | State::Teamspace(_)
-                            | State::Graph(_)
-                            | State::Subscription(_)
-                            | State::Session(_)
-                            | State::Ledger(_) => continue,
+                            _ => continue,
                         },
                     });
                 }

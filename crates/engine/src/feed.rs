@@ -13,6 +13,7 @@ use bytes::Bytes;
 use protocol::canonical;
 use protocol::ledger::Erased;
 use protocol::sealed_cursor::{CursorKey, Purpose, Scope};
+use protocol::step::Event;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
@@ -22,6 +23,7 @@ use crate::access::KnownBearers;
 use crate::graphs::KnownGraphs;
 use crate::listening::{self, Announced};
 use crate::port::{Listener, Sequenced, Store, StoreError};
+use crate::reading::recorded;
 use crate::sessions;
 use crate::settings::KnownSettings;
 
@@ -89,6 +91,8 @@ pub struct Rung {
 pub struct Followed {
     pub sequenced: Sequenced,
     shown: OnceLock<Shown>,
+    /// The event; `None` once it is erased.
+    event: OnceLock<Option<Event>>,
     announced: OnceLock<Vec<Announced>>,
 }
 
@@ -337,16 +341,26 @@ struct EntryJson<'a> {
 
 impl Followed {
     pub fn new(sequenced: Sequenced) -> Self {
-        Self { sequenced, shown: OnceLock::new(), announced: OnceLock::new() }
+        Self {
+            sequenced,
+            shown: OnceLock::new(),
+            event: OnceLock::new(),
+            announced: OnceLock::new(),
+        }
     }
 
     pub fn seq(&self) -> u64 {
         self.sequenced.seq
     }
 
-    /// About what it takes in memory.
+    /// The event that it records, read once for all followers; `None` once it is erased.
+    pub fn event(&self) -> Option<&Event> {
+        self.event.get_or_init(|| recorded(&self.sequenced.entry)).as_ref()
+    }
+
+    /// About what it takes in memory, as a text and as an event.
     pub(crate) fn n_bytes(&self) -> usize {
-        self.sequenced.entry.body.text().map_or(0, str::len) + 400
+        2 * self.sequenced.entry.body.text().map_or(0, str::len) + 400
     }
 
     /// The events that it announces, ready for all listeners; none if it is about something else.

@@ -2,9 +2,9 @@
 //! taken one after the other. This cannot deadlock: a stream that exists is taken after the parts
 //! it waits for, and no other command knows a stream that is made here.
 
-use protocol::handoff::decide::Context;
 use protocol::ledger::Stream;
 use protocol::rejection::Rejection;
+use protocol::step::Context;
 use protocol::step::{self, Change, Command, HoldState, HoldWrite};
 use protocol::time::Time;
 

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use protocol::agent::Kind;
 use protocol::caller::Caller;
+use protocol::codec;
 use protocol::handoff::{Handoff, Package, derive};
 use protocol::ids::{HandoffId, TaskId, TeamspaceId};
 use protocol::ledger::{Entry, Stream, Subject};
 use protocol::rejection::{Conflict, Rejection};
-use protocol::step::State;
+use protocol::step::{Event, State};
 use protocol::visibility::{self, EntrySight, Readers, Sight};
 
 use crate::Engine;
@@ -19,6 +20,11 @@ use crate::query::{Item, LIST_ROWS_MAX, Page};
 /// Rows that are looked through for one page. Past this the page ends early and its cursor
 /// continues, so the cost of a request does not grow with the rows that the caller may not read.
 pub const ROWS_LOOKED_THROUGH_MAX: usize = 1_000;
+
+/// The event that an entry records; `None` once it is erased.
+pub fn recorded(entry: &Entry) -> Option<Event> {
+    codec::decode(&entry.name, entry.version, entry.body.text()?).ok()
+}
 
 impl Engine {
     pub async fn may_read(
@@ -48,7 +54,17 @@ impl Engine {
     }
 
     pub async fn may_read_entry(&self, caller: &Caller, entry: &Entry) -> Result<bool, StoreError> {
-        match visibility::of_entry(caller, entry) {
+        self.may_read_event(caller, entry, recorded(entry).as_ref()).await
+    }
+
+    /// The same for an entry whose event is known; `None` once it is erased.
+    pub async fn may_read_event(
+        &self,
+        caller: &Caller,
+        entry: &Entry,
+        event: Option<&Event>,
+    ) -> Result<bool, StoreError> {
+        match visibility::of_entry(caller, entry, event) {
             EntrySight::Yes => Ok(true),
             EntrySight::No => Ok(false),
             EntrySight::AsHandoff { part } => {

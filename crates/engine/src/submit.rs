@@ -5,12 +5,12 @@ use std::sync::atomic::Ordering;
 
 use protocol::caller::Caller;
 use protocol::canonical::Hash;
-use protocol::handoff::decide::Context;
 use protocol::ledger::{Body, Entry, GENESIS, Stream};
 use protocol::rejection::Rejection;
+use protocol::step::Context;
 use protocol::step::{self, Change, Command, Facts, HoldState, Needs, Outcome};
 use protocol::time::Time;
-use protocol::{agent, handoff, json, session};
+use protocol::{json, session};
 use serde::{Deserialize, Serialize};
 use tracing::Instrument;
 
@@ -388,14 +388,14 @@ impl Engine {
         match written {
             Ok(_) => {
                 self.counts.committed.fetch_add(1, Ordering::Relaxed);
-                if let Command::Handoff(handoff::Command::Elapse { .. }) = asked.command {
+                if asked.command.is_escalation() {
                     self.counts.escalated.fetch_add(1, Ordering::Relaxed);
                 }
                 Ok(Attempt::Done(done))
             }
             Err(CommitError::Moved) => Ok(Attempt::Again),
-            // Which slot is free is read anew.
-            Err(CommitError::HoldTaken { key, .. }) if agent::is_slot(&key) => Ok(Attempt::Again),
+            // Which of several is free is read anew.
+            Err(CommitError::HoldTaken { key, .. }) if step::is_slot(&key) => Ok(Attempt::Again),
             Err(CommitError::HoldTaken { .. }) if matches!(asked.command, Command::Session(_)) => {
                 Ok(Attempt::AgainReading)
             }

@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::caller::{Caller, Role};
 use crate::fixed::Fixed;
-use crate::handoff::decide::Context;
 use crate::ids::AgentId;
 use crate::queue;
 use crate::rejection::Rejection;
+use crate::step::Context;
 use crate::step::{BadHistory, Directory, Needs};
 use crate::time::Time;
 use crate::wake;

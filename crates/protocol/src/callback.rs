@@ -101,6 +101,16 @@ pub struct Settled {
     pub outcome: String,
 }
 
+impl Event {
+    /// The agents that may read it: the holder at the time, and who settled it.
+    pub fn parties(&self) -> [Option<&AgentId>; 3] {
+        match self {
+            Event::Asked(it) => [Some(&it.holder), None, None],
+            Event::Settled(it) => [Some(&it.holder), it.agent.as_ref(), None],
+        }
+    }
+}
+
 impl Callback {
     /// The earliest time of the call. Callbacks are sorted by it.
     pub fn due(&self) -> Time {

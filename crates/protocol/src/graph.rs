@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::Kind;
 use crate::canonical;
-use crate::handoff::decide::Context;
 use crate::rejection::Rejection;
 use crate::route::{AgentGraph, Compiled, GraphProblem, NodeKind};
+use crate::step::Context;
 use crate::step::{BadHistory, Directory, Document, Needs};
 use crate::warning::{Named, check_kinds};
 

@@ -2,7 +2,9 @@
 //! new state, and returns all of it as one value. The caller stores that value whole or not at all.
 //! Only this module knows which aggregates exist.
 
+mod accessors;
 mod derived;
+mod elapsed;
 mod evolve;
 mod facts;
 mod outcome;
@@ -15,7 +17,6 @@ use serde::{Deserialize, Serialize};
 use crate::conversation::turn_delivery;
 use crate::fork::{self, Forked};
 use crate::handoff::command::Looked;
-use crate::handoff::decide::Context;
 use crate::handoff::package::{Artifact, Priority};
 use crate::handoff::workq::{Transfer, Way};
 use crate::handoff::{self, Handoff};
@@ -31,8 +32,9 @@ use aaep::AGENT_ID;
 use derived::{deadline_changes, effect_changes, hold_changes};
 
 pub use derived::{deadlines, work};
+pub use elapsed::elapsed;
 pub use evolve::evolve;
-pub use facts::{Directory, Facts, Needs, QueueOf};
+pub use facts::{Context, Directory, Facts, Needs, QueueOf};
 pub use outcome::{Outcome, Refused, Went};
 
 /// A command to one aggregate.
@@ -218,6 +220,16 @@ impl Command {
             Command::Fork(_) => "fork",
         }
     }
+
+    /// Whether it says that a limit of a handoff has passed.
+    pub fn is_escalation(&self) -> bool {
+        matches!(self, Command::Handoff(handoff::Command::Elapse { .. }))
+    }
+}
+
+/// Whether a hold is one of several that are alike, such as the slots of an agent.
+pub fn is_slot(hold_key: &str) -> bool {
+    agent::is_slot(hold_key)
 }
 
 /// All holds that a command looks at. They are read once some turn out not to be free.
@@ -235,29 +247,17 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
         Command::Handoff(command) => command,
         Command::Message(command) => return command.needs(),
         Command::Subscription(command) => return command.needs(),
-        Command::Conversation(command) => return command.needs(derived::conversation(state)),
+        Command::Conversation(command) => {
+            return command.needs(state.and_then(State::as_conversation));
+        }
         Command::Agent(command) => return command.needs(),
         Command::Graph(command) => return command.needs(),
         Command::Token(_) | Command::Teamspace(_) | Command::Erase { .. } | Command::Fork(_) => {
             return Needs::default();
         }
-        Command::Session(command) => return command.needs(derived::session(state)),
+        Command::Session(command) => return command.needs(state.and_then(State::as_session)),
     };
-    let handoff = match state {
-        Some(State::Handoff(handoff)) => Some(handoff.as_ref()),
-        Some(
-            State::Agent(_)
-            | State::Token(_)
-            | State::Ledger(_)
-            | State::Message(_)
-            | State::Conversation(_)
-            | State::Teamspace(_)
-            | State::Graph(_)
-            | State::Subscription(_)
-            | State::Session(_),
-        )
-        | None => None,
-    };
+    let handoff = state.and_then(State::as_handoff);
     command.needs(handoff)
 }
 
@@ -381,7 +381,7 @@ fn decide(
             decide_subscription(state, asked, context)
         }
         (Subject::Session(id), state, Command::Session(asked)) => {
-            session::decide(id, derived::session(state), asked, context).map(sessions)
+            session::decide(id, state.and_then(State::as_session), asked, context).map(sessions)
         }
         (
             Subject::Handoff(_)

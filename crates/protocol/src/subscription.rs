@@ -11,8 +11,8 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use crate::caller::{Caller, Principal};
-use crate::handoff::decide::Context;
 use crate::rejection::Rejection;
+use crate::step::Context;
 use crate::step::{BadHistory, Deadline, Hold, Needs};
 use crate::time::{Span, Time};
 use aaep::capabilities::Capabilities;

@@ -6,15 +6,20 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::{self, Kind};
 use crate::caller::{Caller, Principal, Role};
+use crate::conversation::Conversation;
 use crate::handoff::derive::Task;
 use crate::handoff::package::{Classification, Policy, Visibility};
 use crate::handoff::state::{Approval, Handoff, Made};
+use crate::handoff::{self, Status};
 use crate::ids::{AgentId, HandoffId};
 use crate::ledger::{Entry, Subject};
 use crate::message;
 use crate::roles::{self, Deed};
-use crate::step::State;
+use crate::session::Session;
+use crate::step::{Event, State};
+use crate::token;
 
 /// Who may read a handoff, the fewest first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -157,106 +162,148 @@ pub fn of_task(caller: &Caller, task: &Task) -> Sight {
     }
 }
 
+/// Whether a caller may hear what is announced in a session. If the session belongs to a
+/// conversation, its participants may; otherwise the people of the teamspace. The producer and
+/// coordinators always may. `kind` is the caller's in the directory.
+pub fn may_hear(
+    caller: &Caller,
+    session: &Session,
+    conversation: Option<&Conversation>,
+    kind: Option<Kind>,
+) -> bool {
+    if caller.is_coordinator() || caller.agent() == Some(&session.producer) {
+        return true;
+    }
+    match (session.conversation, &caller.principal) {
+        (Some(id), _) => conversation.is_some_and(|it| it.id == id && it.side(caller).is_some()),
+        (None, Principal::Agent(_)) => kind == Some(Kind::Human),
+        (None, Principal::Operator(_) | Principal::Customer(_) | Principal::System) => false,
+    }
+}
+
 /// Credentials are for operators, a message is for its sender and recipients, a conversation for
-/// its holder at the time, and a draft for its sender. The same holds for past entries.
-pub fn of_entry(caller: &Caller, entry: &Entry) -> EntrySight {
+/// its holder at the time, and a draft for its sender. The same holds for past entries. `event` is
+/// what the entry records; `None` once it is erased.
+pub fn of_entry(caller: &Caller, entry: &Entry, event: Option<&Event>) -> EntrySight {
     let if_so = |is_so: bool| if is_so { EntrySight::Yes } else { EntrySight::No };
     let is_coordinator = caller.is_coordinator();
-    match entry.stream.subject {
-        Subject::Token(_) => if_so(caller.is_operator()),
-        // The URL of an agent may hold a password.
-        Subject::Agent(_) => {
-            let names_a_url = ["agent.wake_changed", "agent.endpoint_changed"];
-            if_so(caller.is_operator() || !names_a_url.contains(&entry.name.as_ref()))
+    let is_actor = || *entry.actor == *caller.principal.to_string();
+    match event {
+        Some(Event::Token(token::Event::Issued(_) | token::Event::Revoked(_))) => {
+            if_so(caller.is_operator())
         }
-        Subject::Teamspace | Subject::Graph(_) => EntrySight::Yes,
+        Some(Event::Agent(event)) => if_so(caller.is_operator() || !names_a_url(event)),
+        Some(Event::Teamspace(_) | Event::Graph(_)) => EntrySight::Yes,
         // The size of a loss counts the entries of all teamspaces.
-        Subject::Ledger => if_so(caller.is_operator()),
+        Some(Event::Forked(_)) => if_so(caller.is_operator()),
         // A subscription concerns only its listener and the server. Other callers get the events of
         // a session through their own subscriptions.
-        Subject::Subscription(_) | Subject::Session(_) => {
-            if_so(is_coordinator || *entry.actor == *caller.principal.to_string())
+        Some(Event::Subscription(_) | Event::Session(_)) => if_so(is_coordinator || is_actor()),
+        Some(Event::Message(event)) => {
+            let (from, to) = event.parties();
+            if_so(is_coordinator || message::state::concerns(caller, from, to.iter()))
         }
-        Subject::Message(_) => if_so(
-            is_coordinator
-                || body::<MessageParties>(entry).is_some_and(|parties| {
-                    message::state::concerns(caller, &parties.from, parties.to.iter())
-                }),
-        ),
-        Subject::Conversation(_) => if_so(
-            is_coordinator
-                || body::<ConversationParties>(entry).is_some_and(|parties| parties.have(caller)),
-        ),
-        Subject::Handoff(_) => match drafted_by(entry) {
-            Some(sender) => {
-                let is_sender = caller.agent().is_some_and(|agent| agent.as_str() == sender);
-                if_so(is_coordinator || is_sender)
-            }
-            None => EntrySight::AsHandoff { part: part(entry) },
+        Some(Event::Conversation(event)) => {
+            let takes_part =
+                |own: &AgentId| event.parties().into_iter().flatten().any(|it| it == own);
+            if_so(is_coordinator || caller.agent().is_some_and(takes_part))
+        }
+        Some(Event::Handoff(event)) => match drafted_by(event) {
+            Some(sender) => if_so(is_coordinator || caller.agent() == Some(sender)),
+            None => EntrySight::AsHandoff { part: part(event) },
+        },
+        Some(Event::Erased(_)) | None => match &entry.stream.subject {
+            Subject::Token(_) | Subject::Agent(_) | Subject::Ledger => if_so(caller.is_operator()),
+            Subject::Teamspace | Subject::Graph(_) => EntrySight::Yes,
+            Subject::Subscription(_) | Subject::Session(_) => if_so(is_coordinator || is_actor()),
+            // Whom it concerned is erased too.
+            Subject::Message(_) | Subject::Conversation(_) => if_so(is_coordinator),
+            Subject::Handoff(_) if entry.name == DRAFTED => if_so(is_coordinator),
+            Subject::Handoff(_) => EntrySight::AsHandoff { part: None },
         },
     }
 }
 
-fn body<'e, T: Deserialize<'e>>(entry: &'e Entry) -> Option<T> {
-    entry.body.text().and_then(|text| serde_json::from_str(text).ok())
-}
+const DRAFTED: &str = "handoff.drafted";
 
-/// The agents that an event of a message concerns; every such event has these fields.
-#[derive(Deserialize)]
-struct MessageParties {
-    from: AgentId,
-    to: Vec<AgentId>,
-}
-
-/// The holder of a conversation when something happened in it, who spoke out of turn, who came
-/// next, and who listened.
-#[derive(Deserialize)]
-struct ConversationParties {
-    holder: AgentId,
-    #[serde(default)]
-    agent: Option<AgentId>,
-    #[serde(default)]
-    to: Option<AgentId>,
-    #[serde(default)]
-    listener: Option<AgentId>,
-}
-
-impl ConversationParties {
-    fn have(&self, caller: &Caller) -> bool {
-        let own = caller.agent();
-        let named = [self.agent.as_ref(), self.to.as_ref(), self.listener.as_ref()];
-        own.is_some() && (own == Some(&self.holder) || named.contains(&own))
+/// The URL of an agent may hold a password.
+fn names_a_url(event: &agent::Event) -> bool {
+    match event {
+        agent::Event::WakeChanged(_) | agent::Event::EndpointChanged(_) => true,
+        agent::Event::Registered(_)
+        | agent::Event::RolesChanged(_)
+        | agent::Event::QueueChanged(_)
+        | agent::Event::PresenceChanged(_)
+        | agent::Event::Connected(_)
+        | agent::Event::ConnectionLost(_)
+        | agent::Event::Lost(_) => false,
     }
 }
 
-/// The sender, if this happened to a draft. An erased body names no sender.
-fn drafted_by(entry: &Entry) -> Option<String> {
-    #[derive(Default, Deserialize)]
-    struct Body {
-        #[serde(default)]
-        from: String,
-        #[serde(default)]
-        from_status: String,
-    }
-    let read = || body::<Body>(entry).unwrap_or_default();
-    match entry.name.as_ref() {
-        "handoff.drafted" => Some(read().from),
-        "handoff.closed" => {
-            let Body { from, from_status } = read();
-            (from_status == "draft").then_some(from)
-        }
-        _ => None,
+/// The sender, if this happened to a draft.
+fn drafted_by(event: &handoff::Event) -> Option<&AgentId> {
+    match event {
+        handoff::Event::Drafted(it) => Some(&it.from),
+        handoff::Event::Closed(it) if it.from_status == Status::Draft => Some(&it.from),
+        handoff::Event::Proposed(_)
+        | handoff::Event::ValidationStarted(_)
+        | handoff::Event::VerificationUnavailable(_)
+        | handoff::Event::Checked(_)
+        | handoff::Event::Approved(_)
+        | handoff::Event::Refused(_)
+        | handoff::Event::Accepted(_)
+        | handoff::Event::Rejected(_)
+        | handoff::Event::Activated(_)
+        | handoff::Event::CompletionStarted(_)
+        | handoff::Event::CompletionChecked(_)
+        | handoff::Event::CompletionFailed(_)
+        | handoff::Event::Confirmed(_)
+        | handoff::Event::Disputed(_)
+        | handoff::Event::Completed(_)
+        | handoff::Event::Closed(_)
+        | handoff::Event::Escalated(_)
+        | handoff::Event::SlaExtended(_)
+        | handoff::Event::SlaWarned(_)
+        | handoff::Event::Countered(_)
+        | handoff::Event::WorkqSettled(_)
+        | handoff::Event::WorkqDegraded(_)
+        | handoff::Event::Delegated(_)
+        | handoff::Event::DelegationEnded(_)
+        | handoff::Event::DelegationReopened(_) => None,
     }
 }
 
-/// The delegated part that an entry is about.
-fn part(entry: &Entry) -> Option<HandoffId> {
-    #[derive(Deserialize)]
-    struct Body {
-        child: HandoffId,
+/// The delegated part that an event is about.
+fn part(event: &handoff::Event) -> Option<HandoffId> {
+    match event {
+        handoff::Event::Delegated(it) => Some(it.child),
+        handoff::Event::DelegationEnded(it) => Some(it.child),
+        handoff::Event::DelegationReopened(it) => Some(it.child),
+        handoff::Event::Drafted(_)
+        | handoff::Event::Proposed(_)
+        | handoff::Event::ValidationStarted(_)
+        | handoff::Event::VerificationUnavailable(_)
+        | handoff::Event::Checked(_)
+        | handoff::Event::Approved(_)
+        | handoff::Event::Refused(_)
+        | handoff::Event::Accepted(_)
+        | handoff::Event::Rejected(_)
+        | handoff::Event::Activated(_)
+        | handoff::Event::CompletionStarted(_)
+        | handoff::Event::CompletionChecked(_)
+        | handoff::Event::CompletionFailed(_)
+        | handoff::Event::Confirmed(_)
+        | handoff::Event::Disputed(_)
+        | handoff::Event::Completed(_)
+        | handoff::Event::Closed(_)
+        | handoff::Event::Escalated(_)
+        | handoff::Event::SlaExtended(_)
+        | handoff::Event::SlaWarned(_)
+        | handoff::Event::Countered(_)
+        | handoff::Event::WorkqSettled(_)
+        | handoff::Event::WorkqDegraded(_) => None,
     }
-    let names_a_part =
-        ["handoff.delegated", "handoff.delegation_ended", "handoff.delegation_reopened"];
-    let is_about_a_part = names_a_part.contains(&entry.name.as_ref());
-    is_about_a_part.then(|| body::<Body>(entry)).flatten().map(|body| body.child)
 }
+
+#[cfg(test)]
+mod tests;

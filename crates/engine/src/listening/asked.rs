@@ -5,10 +5,6 @@ use std::sync::{Mutex, MutexGuard};
 
 use aaep::machine::Audience;
 use protocol::ledger::Stream;
-use protocol::time::Time;
-
-use crate::Engine;
-use crate::port::StoreError;
 
 /// Questions that are remembered. Beyond that they are all dropped.
 const QUESTIONS_MAX: usize = 65_536;
@@ -29,23 +25,17 @@ impl Asked {
         questions.insert((session.clone(), event_id.to_owned()));
     }
 
+    /// Whether listeners could have answered all of these questions of a session.
+    pub(crate) fn audience(&self, session: &Stream, event_ids: &[String]) -> Audience {
+        let questions = self.lock();
+        let is_asked = |id: &String| questions.contains(&(session.clone(), id.clone()));
+        match event_ids.iter().all(is_asked) {
+            true => Audience::Able,
+            false => Audience::NoListener,
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashSet<(Stream, String)>> {
         self.questions.lock().expect("nothing panics while holding it")
-    }
-}
-
-impl Engine {
-    /// Whether listeners could have answered every question of a session that is due now.
-    pub(crate) async fn audience(
-        &self,
-        stream: &Stream,
-        due: Time,
-    ) -> Result<Audience, StoreError> {
-        let Some(session) = self.session(stream).await? else { return Ok(Audience::NoListener) };
-        let asked = self.asked.lock();
-        let mut questions = session.machine.pending().iter().filter(|one| one.due() <= due);
-        let is_asked =
-            questions.all(|one| asked.contains(&(stream.clone(), one.event_id().to_owned())));
-        Ok(if is_asked { Audience::Able } else { Audience::NoListener })
     }
 }

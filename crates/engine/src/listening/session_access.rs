@@ -1,11 +1,11 @@
 //! Which sessions a listener hears: those that it asked for and that its token may hear.
 
 use aaep::negotiate::Scope;
-use protocol::agent::Kind;
-use protocol::caller::{Caller, Principal};
+use protocol::caller::Caller;
 use protocol::ledger::{Stream, Subject};
 use protocol::session::Session;
 use protocol::step::State;
+use protocol::visibility;
 
 use super::Listening;
 use super::announcement_follower::tells;
@@ -17,31 +17,22 @@ use crate::port::StoreError;
 const SIGHTS_MAX: usize = 1_024;
 
 impl Engine {
-    /// Whether a caller may hear what is announced in a session. If the session belongs to a
-    /// conversation, its participants may; otherwise the people of the teamspace. The producer and
-    /// coordinators always may.
+    /// Whether a caller may hear what is announced in a session.
     pub async fn may_hear(&self, caller: &Caller, session: &Session) -> Result<bool, StoreError> {
-        if caller.is_coordinator() || caller.agent() == Some(&session.producer) {
-            return Ok(true);
-        }
-        match (session.conversation, &caller.principal) {
-            (Some(id), _) => {
+        let conversation = match session.conversation {
+            Some(id) => {
                 let subject = Subject::Conversation(id);
                 let stream = Stream { teamspace: caller.teamspace.clone(), subject };
-                let state = self.current(&stream).await?;
-                Ok(match state.as_deref() {
-                    Some(State::Conversation(conversation)) => conversation.side(caller).is_some(),
-                    _ => false,
-                })
+                self.current(&stream).await?
             }
-            (None, Principal::Agent(id)) => {
-                let agent = self.agent(&caller.teamspace, id.clone()).await?;
-                Ok(agent.is_some_and(|agent| agent.kind == Kind::Human))
-            }
-            (None, Principal::Operator(_) | Principal::Customer(_) | Principal::System) => {
-                Ok(false)
-            }
-        }
+            None => None,
+        };
+        let agent = match caller.agent() {
+            Some(id) => self.agent(&caller.teamspace, id.clone()).await?,
+            None => None,
+        };
+        let conversation = conversation.as_deref().and_then(State::as_conversation);
+        Ok(visibility::may_hear(caller, session, conversation, agent.map(|agent| agent.kind)))
     }
 }
 

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Agent, Event, Kind};
 use crate::caller::{Caller, Principal};
-use crate::handoff::decide::Context;
 use crate::ids::AgentId;
 use crate::rejection::Rejection;
+use crate::step::Context;
 use crate::step::Deadline;
 use crate::time::{Span, Time};
 

@@ -5,8 +5,9 @@ use crate::agent::Kind as AgentKind;
 use crate::conversation::decide::check_queue;
 use crate::conversation::event::{Event as ConversationEvent, Why};
 use crate::conversation::state::{Conversation, Side};
-use crate::handoff::decide::{Context, check_text};
+use crate::handoff::decide::check_text;
 use crate::rejection::Rejection;
+use crate::step::Context;
 use crate::time::Span;
 use crate::transfer::decide::{cancelled, is_in_queue, queue_of};
 

@@ -17,9 +17,9 @@ use super::command::Command;
 use super::event::Event;
 use super::state::{Conversation, Side};
 use crate::callback;
-use crate::handoff::decide::Context;
 use crate::ids::AgentId;
 use crate::rejection::Rejection;
+use crate::step::Context;
 use crate::transfer;
 
 pub fn decide(

@@ -178,6 +178,22 @@ impl Event {
     }
 
     /// Whether it may still happen after the conversation is closed.
+    /// The agents that may read it: the holder at the time, who spoke out of turn or was asked,
+    /// who came next, and who listened.
+    pub fn parties(&self) -> [Option<&AgentId>; 3] {
+        match self {
+            Event::Opened(it) => [Some(&it.holder), None, None],
+            Event::Said(it) => [Some(&it.holder), it.listener.as_ref(), None],
+            Event::NotHeard(it) => [Some(&it.holder), Some(&it.agent), None],
+            Event::Routed(it) => [Some(&it.holder), Some(&it.to), None],
+            Event::Delivered(it) => [Some(&it.holder), None, None],
+            Event::Unreached(it) => [Some(&it.holder), None, None],
+            Event::Closed(it) => [Some(&it.holder), None, None],
+            Event::Transfer(event) => event.parties(),
+            Event::Callback(event) => event.parties(),
+        }
+    }
+
     pub fn is_afterthought(&self) -> bool {
         matches!(self, Event::Transfer(transfer::Event::Rated(_)))
     }

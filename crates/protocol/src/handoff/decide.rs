@@ -28,19 +28,9 @@ use super::command::Command;
 use super::event::{Event, Parties};
 use super::package::OfferedWorkState;
 use super::state::{Handoff, Made};
-use crate::caller::Caller;
 use crate::ids::{AgentId, HandoffId};
 use crate::rejection::Rejection;
-use crate::step::{Document, Facts};
-use crate::time::Time;
-
-/// Everything a decision may look at besides the handoff itself.
-#[derive(Debug, Clone, Copy)]
-pub struct Context<'a> {
-    pub caller: &'a Caller,
-    pub now: Time,
-    pub facts: &'a Facts,
-}
+use crate::step::{Context, Document};
 
 /// The result of a decision: events to record, and the documents they name by hash.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -92,6 +92,18 @@ pub struct Failed {
 
 impl Event {
     /// The stored name.
+    /// The sender, and the recipients.
+    pub fn parties(&self) -> (&AgentId, &[AgentId]) {
+        match self {
+            Event::Sent(it) => (&it.from, &it.to),
+            Event::Delivered(it) => (&it.from, &it.to),
+            Event::Read(it) => (&it.from, &it.to),
+            Event::Expired(it) => (&it.from, &it.to),
+            Event::Woken(it) => (&it.from, &it.to),
+            Event::Failed(it) => (&it.from, &it.to),
+        }
+    }
+
     pub fn name(&self) -> &'static str {
         match self {
             Event::Sent(_) => "message.sent",

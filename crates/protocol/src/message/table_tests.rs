@@ -12,9 +12,9 @@ use super::state::Message;
 use super::thread::{MESSAGES_MAX, RECENT_MAX};
 use crate::caller::{Caller, Principal, Role};
 use crate::canonical;
-use crate::handoff::decide::Context;
 use crate::ids::{AgentId, MessageId, TeamspaceId};
 use crate::ledger::{Stream, Subject};
+use crate::step::Context;
 use crate::step::{self, Directory, Facts, HoldState, State};
 use crate::time::{Span, Time};
 

@@ -9,7 +9,6 @@ use crate::ids::SessionId;
 use crate::step::{Directory, Needs};
 use crate::time::Time;
 use aaep::event::Decision;
-use aaep::machine::Audience;
 use aaep::read::read;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -18,8 +17,8 @@ pub enum Command {
     Announce { events: Vec<Said> },
     /// A person answers a question.
     Answer(Box<Answer>),
-    /// The time of a question is over. `audience` tells whether any listener could have answered.
-    Elapse { due: Time, audience: Audience },
+    /// The time of a question is over.
+    Elapse { due: Time },
     /// An operator ends it, to erase all of it.
     End,
     /// The result of a handoff that the producer requested.
@@ -86,8 +85,10 @@ impl Command {
                 let (conversation, directory) = (session.conversation, told(session));
                 Needs { caller: true, conversation, directory, settings: true, ..Needs::default() }
             }
-            (Command::Elapse { .. }, Some(session)) => {
-                Needs { directory: told(session), ..Needs::default() }
+            (Command::Elapse { due }, Some(session)) => {
+                let over = session.machine.pending().iter().filter(|one| one.due() <= *due);
+                let unanswered = over.map(|one| one.event_id().to_owned()).collect();
+                Needs { directory: told(session), unanswered, ..Needs::default() }
             }
             (Command::Announce { .. }, Some(session)) => {
                 Needs { conversation: session.conversation, settings: true, ..Needs::default() }

@@ -14,9 +14,9 @@ use super::command::Command;
 use super::event::{Event, Said};
 use super::state::Session;
 use crate::caller::Principal;
-use crate::handoff::decide::Context;
 use crate::ids::SessionId;
 use crate::rejection::Rejection;
+use crate::step::Context;
 use crate::step::{HoldState, HoldWrite};
 
 /// The result of a decision.
@@ -44,7 +44,7 @@ pub fn decide(
     match command {
         Command::Announce { events } => announce::decide(id, state, events, context),
         Command::Answer(answer) => answer::decide(id, state, answer, context),
-        Command::Elapse { due, audience } => elapse::decide(id, state, (*due, *audience), context),
+        Command::Elapse { due } => elapse::decide(id, state, *due, context),
         Command::End => end::decide(state, context),
         Command::HandOver(handover) => hand_over::decide(id, state, handover, context),
         Command::Deliver { reply_token } => hand_over::delivered(state, reply_token, context),

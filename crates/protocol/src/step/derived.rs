@@ -20,25 +20,6 @@ use crate::session::Session;
 use crate::time::Time;
 use crate::transfer::{self, Transfer};
 
-pub(super) fn conversation(state: Option<&State>) -> Option<&Conversation> {
-    match state? {
-        State::Conversation(conversation) => Some(conversation),
-        State::Handoff(_)
-        | State::Agent(_)
-        | State::Token(_)
-        | State::Ledger(_)
-        | State::Message(_)
-        | State::Graph(_)
-        | State::Subscription(_)
-        | State::Session(_)
-        | State::Teamspace(_) => None,
-    }
-}
-
-pub(super) fn session(state: Option<&State>) -> Option<&Session> {
-    if let Some(State::Session(session)) = state { Some(session) } else { None }
-}
-
 /// The deadlines of a state.
 pub fn deadlines(state: &State) -> Vec<Deadline> {
     match state {
@@ -214,18 +195,7 @@ fn transfer_hold_changes(
             return Vec::new();
         }
         Some(State::Conversation(before)) => of(before),
-        Some(
-            State::Handoff(_)
-            | State::Agent(_)
-            | State::Token(_)
-            | State::Graph(_)
-            | State::Subscription(_)
-            | State::Session(_)
-            | State::Message(_)
-            | State::Ledger(_)
-            | State::Teamspace(_),
-        )
-        | None => Vec::new(),
+        Some(_) | None => Vec::new(),
     };
     let new = of(after);
     let stored = |hold: &Hold| HoldState {

@@ -3,9 +3,20 @@
 use std::sync::Arc;
 
 use super::{HoldState, State};
+use crate::caller::Caller;
 use crate::ids::{AgentId, ConversationId, GraphId, MessageId};
+use crate::time::Time;
 use crate::warning::Kinds;
 use crate::{agent, conversation, graph, message, session, teamspace};
+use aaep::machine::Audience;
+
+/// Everything a decision may look at besides its own aggregate.
+#[derive(Debug, Clone, Copy)]
+pub struct Context<'a> {
+    pub caller: &'a Caller,
+    pub now: Time,
+    pub facts: &'a Facts,
+}
 
 /// The facts that a decision needs besides its own aggregate. They are read before and passed in.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -39,16 +50,15 @@ pub struct Facts {
     pub turn: Option<Box<conversation::graph::TurnFacts>>,
     /// The state of the related conversation; shared, not copied.
     pub conversation: Option<Arc<State>>,
+    /// Whether a listener could have answered the question whose time is over.
+    pub audience: Audience,
     /// What a session has used so far; `None` as long as all of it is assumed to be new.
     pub session: Option<Arc<session::Known>>,
 }
 
 impl Facts {
     pub fn conversation(&self) -> Option<&conversation::Conversation> {
-        match self.conversation.as_deref() {
-            Some(State::Conversation(conversation)) => Some(conversation),
-            _ => None,
-        }
+        self.conversation.as_deref().and_then(State::as_conversation)
     }
 }
 
@@ -79,6 +89,8 @@ pub struct Needs {
     pub turn: Option<Box<conversation::graph::TurnAsked>>,
     /// A related conversation of the teamspace.
     pub conversation: Option<ConversationId>,
+    /// The events whose questions are over: it matters whether a listener could have answered.
+    pub unanswered: Vec<String>,
 }
 
 /// Which queue is meant.

@@ -23,9 +23,9 @@ use super::status::{Action, next};
 use crate::agent::Kind;
 use crate::conversation::event::{Event, Why};
 use crate::conversation::state::{Conversation, Side};
-use crate::handoff::decide::Context;
 use crate::ids::{AgentId, TransferId};
 use crate::rejection::Rejection;
+use crate::step::Context;
 
 pub fn decide(
     state: Option<&Conversation>,

@@ -264,6 +264,27 @@ impl Event {
         }
     }
 
+    /// The agents that may read it: the holder at the time, the person who is asked or answers,
+    /// and who has it next.
+    pub fn parties(&self) -> [Option<&AgentId>; 3] {
+        let (holder, other) = match self {
+            Event::Requested(it) => (&it.holder, None),
+            Event::Queued(it) => (&it.holder, None),
+            Event::Ringing(it) => (&it.holder, Some(&it.agent)),
+            Event::Returned(it) => (&it.holder, Some(&it.agent)),
+            Event::Connected(it) => (&it.holder, Some(&it.agent)),
+            Event::Consulted(it) => (&it.holder, Some(&it.agent)),
+            Event::Held(it) => (&it.holder, None),
+            Event::Resumed(it) => (&it.holder, None),
+            Event::LegRequested(it) => (&it.holder, None),
+            Event::LegEnded(it) => (&it.holder, it.agent.as_ref()),
+            Event::Noted(it) => (&it.holder, None),
+            Event::Over(it) => (&it.holder, Some(&it.to)),
+            Event::Rated(it) => (&it.holder, None),
+        };
+        [Some(holder), other, None]
+    }
+
     /// The action on the transfer as a whole, and the new status. `None` for events of a leg, and
     /// for notes between colleagues.
     pub fn moved(&self) -> Option<(Action, Status)> {

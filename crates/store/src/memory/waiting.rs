@@ -6,7 +6,6 @@ use engine::port::{Listed, WAITING_COUNT_MAX};
 use protocol::ids::{AgentId, ConversationId, TeamspaceId};
 use protocol::ledger::Stream;
 use protocol::queue::OrderKey;
-use protocol::step::State;
 use protocol::time::Time;
 use protocol::transfer::state::Waiting;
 
@@ -15,20 +14,9 @@ use super::Tables;
 impl Tables {
     /// Conversations that wait for a person, and where.
     fn waiting(&self) -> impl Iterator<Item = (&Stream, Waiting<'_>)> {
-        self.streams.iter().filter_map(|(stream, row)| match row.state.as_ref() {
-            State::Conversation(conversation) => {
-                let transfer = conversation.open_transfer()?;
-                Some((stream, transfer.waiting()?))
-            }
-            State::Handoff(_)
-            | State::Agent(_)
-            | State::Token(_)
-            | State::Ledger(_)
-            | State::Message(_)
-            | State::Graph(_)
-            | State::Subscription(_)
-            | State::Session(_)
-            | State::Teamspace(_) => None,
+        self.streams.iter().filter_map(|(stream, row)| {
+            let transfer = row.state.as_conversation()?.open_transfer()?;
+            Some((stream, transfer.waiting()?))
         })
     }
 
@@ -102,20 +90,10 @@ impl Tables {
         queue: &'t AgentId,
     ) -> impl Iterator<Item = (Time, String, &'t Stream)> {
         let own = self.streams.iter().filter(|(stream, _)| stream.teamspace == *teamspace);
-        own.filter_map(move |(stream, row)| match row.state.as_ref() {
-            State::Conversation(conversation) => {
-                let open = conversation.callback.as_ref().filter(|it| it.queue == *queue)?;
-                Some((open.due(), stream.subject.id(), stream))
-            }
-            State::Handoff(_)
-            | State::Agent(_)
-            | State::Token(_)
-            | State::Ledger(_)
-            | State::Message(_)
-            | State::Graph(_)
-            | State::Subscription(_)
-            | State::Session(_)
-            | State::Teamspace(_) => None,
+        own.filter_map(move |(stream, row)| {
+            let callback = row.state.as_conversation()?.callback.as_ref();
+            let open = callback.filter(|it| it.queue == *queue)?;
+            Some((open.due(), stream.subject.id(), stream))
         })
     }
 }

@@ -38,9 +38,10 @@ pub enum Response<'a> {
 }
 
 /// Whether any listener could have answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Audience {
     Able,
+    #[default]
     NoListener,
 }
 

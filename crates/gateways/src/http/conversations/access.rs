@@ -49,18 +49,7 @@ pub async fn visible(
 }
 
 pub fn conversation_of(item: &Item) -> Result<&Conversation, Problem> {
-    match item.state.as_ref() {
-        Aggregate::Conversation(conversation) => Ok(conversation),
-        Aggregate::Handoff(_)
-        | Aggregate::Agent(_)
-        | Aggregate::Token(_)
-        | Aggregate::Ledger(_)
-        | Aggregate::Message(_)
-        | Aggregate::Graph(_)
-        | Aggregate::Subscription(_)
-        | Aggregate::Session(_)
-        | Aggregate::Teamspace(_) => Err(Problem::not_found("conversation")),
-    }
+    item.state.as_conversation().ok_or_else(|| Problem::not_found("conversation"))
 }
 
 pub fn stream(teamspace: &TeamspaceId, id: ConversationId) -> Stream {

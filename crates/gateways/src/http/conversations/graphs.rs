@@ -16,7 +16,6 @@ use protocol::rejection::Rejection;
 use protocol::route::read::GRAPH_BYTES_MAX;
 use protocol::route::{AgentGraph, GraphProblem};
 use protocol::step;
-use protocol::step::State as Aggregate;
 use protocol::warning::Warning;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -213,19 +212,7 @@ async fn read(gateway: &Gateway, caller: &Caller, id: &GraphId) -> Result<GraphV
 
 /// The graph, unless it was removed.
 fn graph_of(item: &Item) -> Option<&Graph> {
-    match item.state.as_ref() {
-        Aggregate::Graph(graph) if !graph.removed => Some(graph),
-        Aggregate::Graph(_)
-        | Aggregate::Session(_)
-        | Aggregate::Handoff(_)
-        | Aggregate::Agent(_)
-        | Aggregate::Token(_)
-        | Aggregate::Ledger(_)
-        | Aggregate::Message(_)
-        | Aggregate::Conversation(_)
-        | Aggregate::Subscription(_)
-        | Aggregate::Teamspace(_) => None,
-    }
+    item.state.as_graph().filter(|graph| !graph.removed)
 }
 
 fn listed(item: &Item, graph: &Graph) -> GraphListed {

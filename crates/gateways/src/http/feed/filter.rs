@@ -82,7 +82,7 @@ impl Filter {
         }
         let line = &followed.sequenced;
         let is_shown = self.reader.may_read(&line.entry.name)
-            && gateway.engine.may_read_entry(&self.caller, &line.entry).await?;
+            && gateway.engine.may_read_event(&self.caller, &line.entry, followed.event()).await?;
         let announced = match &self.subject {
             Some(Subject::Conversation(_)) => {
                 let sight = if is_shown { Sight::Entry } else { Sight::Status };

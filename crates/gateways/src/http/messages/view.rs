@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use engine::query::Item;
 use protocol::caller::Caller;
 use protocol::handoff::package::Priority;
+use protocol::hidden;
 use protocol::ids::AgentId;
 use protocol::message::command::{MessageContext, MessagePolicy};
 use protocol::message::state::mailboxes;
 use protocol::message::{Delivery, Kind, Message};
-use protocol::{hidden, step};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -52,18 +52,7 @@ pub struct MessageView {
 }
 
 pub fn message_of(item: &Item) -> Result<&Message, Problem> {
-    match item.state.as_ref() {
-        step::State::Message(message) => Ok(message),
-        step::State::Handoff(_)
-        | step::State::Conversation(_)
-        | step::State::Agent(_)
-        | step::State::Token(_)
-        | step::State::Ledger(_)
-        | step::State::Graph(_)
-        | step::State::Subscription(_)
-        | step::State::Session(_)
-        | step::State::Teamspace(_) => Err(Problem::not_found("message")),
-    }
+    item.state.as_message().ok_or_else(|| Problem::not_found("message"))
 }
 
 pub fn views(caller: &Caller, items: &[Item]) -> Vec<MessageView> {

@@ -4,8 +4,9 @@
 use super::open_to;
 use crate::conversation::event::{Closed, Event};
 use crate::conversation::state::{Conversation, Side};
-use crate::handoff::decide::{Context, check_text};
+use crate::handoff::decide::check_text;
 use crate::rejection::Rejection;
+use crate::step::Context;
 use crate::transfer;
 
 pub fn decide(

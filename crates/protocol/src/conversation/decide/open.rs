@@ -6,10 +6,10 @@ use crate::conversation::command::Open;
 use crate::conversation::event::{Event, Opened};
 use crate::conversation::state::{Conversation, Customer, Setup};
 use crate::conversation::topology::{HOPS_MAX_DEFAULT, HOPS_MAX_MAX, Topology};
-use crate::handoff::decide::Context;
 use crate::ids::AgentId;
 use crate::rejection::Rejection;
 use crate::route::graph::{LABEL_BYTES_MAX, Scalar};
+use crate::step::Context;
 use crate::warning::check_kinds;
 
 pub const CUSTOMER_TEXT_BYTES_MAX: usize = 200;

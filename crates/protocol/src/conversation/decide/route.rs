@@ -12,9 +12,10 @@ use crate::conversation::customer_text;
 use crate::conversation::event::{Event, How, Routed, Why};
 use crate::conversation::evolve::merge;
 use crate::conversation::state::{Conversation, Side};
-use crate::handoff::decide::{Context, check_text};
+use crate::handoff::decide::check_text;
 use crate::ids::AgentId;
 use crate::rejection::Rejection;
+use crate::step::Context;
 
 /// Shared data is a note, not a database.
 pub const SHARED_BYTES_MAX: usize = 16 * 1024;

@@ -9,8 +9,8 @@ use crate::conversation::event::{Event, How, Routed, Said};
 use crate::conversation::evolve::evolve;
 use crate::conversation::graph::{TurnAnswer, TurnFacts, TurnOutcome, TurnRoute};
 use crate::conversation::state::Conversation;
-use crate::handoff::decide::Context;
 use crate::ids::GraphId;
+use crate::step::Context;
 
 /// The message and the events that follow from it, in order.
 pub fn follow(conversation: &Conversation, mut said: Said, context: Context<'_>) -> Vec<Event> {

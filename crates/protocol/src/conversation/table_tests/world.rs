@@ -12,11 +12,11 @@ use crate::conversation::command::{Command, Open, Route, Say};
 use crate::conversation::graph::TurnFacts;
 use crate::conversation::state::{Conversation, customer_name};
 use crate::graph::Ready;
-use crate::handoff::decide::Context;
 use crate::ids::{AgentId, ConversationId, TeamspaceId};
 use crate::ledger::{Recorded, Stream, Subject};
 use crate::rejection::Rejection;
 use crate::signal::hear;
+use crate::step::Context;
 use crate::step::{self, Change, Directory, Facts, State};
 use crate::time::Time;
 

@@ -2,7 +2,7 @@
 //! A package that fails is rejected at once, with the reason of its first failure. Artifacts are
 //! verified outside, and a human may have to approve; until then it is validating.
 
-use super::{Context, Decision, as_target, check_text, parties};
+use super::{Decision, as_target, check_text, parties};
 use crate::handoff::command::Accept;
 use crate::handoff::event::{Accepted, Checked, Event, Rejected, ValidationStarted};
 use crate::handoff::gate::{self, Failure, Findings};
@@ -10,6 +10,7 @@ use crate::handoff::package::Package;
 use crate::handoff::state::{Approval, Handoff, Made, Stage, Status};
 use crate::rejection::Rejection;
 use crate::roles::{self, Deed};
+use crate::step::Context;
 use crate::time::Time;
 
 pub fn decide(

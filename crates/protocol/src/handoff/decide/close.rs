@@ -1,11 +1,12 @@
 //! `close`: the record is final. The sender, the target and coordinators close a finished handoff;
 //! a coordinator may also force it from any other state, which frees the task.
 
-use super::{Context, Decision, check_text, existing};
+use super::{Decision, check_text, existing};
 use crate::handoff::event::{Closed, Event};
 use crate::handoff::state::{Handoff, Status};
 use crate::rejection::Rejection;
 use crate::roles::{self, Deed};
+use crate::step::Context;
 
 pub fn decide(
     state: Option<&Handoff>,

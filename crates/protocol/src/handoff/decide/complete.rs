@@ -3,12 +3,13 @@
 //! replaces the old one.
 
 use super::delegate::check_no_parts;
-use super::{Context, Decision, as_target, parties};
+use super::{Decision, as_target, parties};
 use crate::handoff::completion::Completion;
 use crate::handoff::event::{Completed, CompletionStarted, Event};
 use crate::handoff::gate;
 use crate::handoff::state::{Handoff, Made, Stage};
 use crate::rejection::Rejection;
+use crate::step::Context;
 
 pub fn decide(
     state: Option<&Handoff>,

@@ -2,12 +2,13 @@
 //! that is required. Confirming completes the handoff; disputing leaves the work with its owner,
 //! who may report it again.
 
-use super::{Context, Decision, check_text, existing, parties};
+use super::{Decision, check_text, existing, parties};
 use crate::caller::{Caller, Principal, Role};
 use crate::handoff::completion::Completing;
 use crate::handoff::event::{Completed, Confirmed, Disputed, Event};
 use crate::handoff::state::{Checks, Handoff, Made, Stage};
 use crate::rejection::Rejection;
+use crate::step::Context;
 
 pub fn confirm(
     state: Option<&Handoff>,

@@ -6,7 +6,7 @@
 
 use super::delegate::check_part;
 use super::initiate::{Known, propose};
-use super::{Context, Decision, existing, latest};
+use super::{Decision, existing, latest};
 use crate::handoff::derive::{self, Task};
 use crate::handoff::edit::{Difference, Edit, OfferEdit, differences, offer_of};
 use crate::handoff::event::{Countered, Event};
@@ -15,6 +15,7 @@ use crate::handoff::package::{Offer, Package};
 use crate::handoff::state::{Handoff, Made, Stage};
 use crate::ids::HandoffId;
 use crate::rejection::{Conflict, Rejection};
+use crate::step::Context;
 
 /// A negotiation with more rounds needs a person, not another round.
 pub const REVISIONS_MAX: u32 = 16;

@@ -1,13 +1,14 @@
 //! `draft`: an agent saves what it may propose later. Only its sender sees it change; the task is
 //! not held, so it may have any number of drafts.
 
-use super::{Context, Decision, calling_agent};
+use super::{Decision, calling_agent};
 use crate::canonical;
 use crate::handoff::event::{Drafted, Event};
 use crate::handoff::package::Offer;
 use crate::handoff::state::Handoff;
 use crate::ids::{HandoffId, ThreadId};
 use crate::rejection::Rejection;
+use crate::step::Context;
 use crate::step::Document;
 
 pub fn decide(

@@ -2,7 +2,7 @@
 //! and the task is held until the handoff is rejected, completed or closed.
 
 use super::draft::{check_may_edit, thread_of};
-use super::{Context, Decision, calling_agent};
+use super::{Decision, calling_agent};
 use crate::agent::Kind;
 use crate::canonical;
 use crate::handoff::check::Essentials;
@@ -18,6 +18,7 @@ use crate::handoff::workq;
 use crate::ids::{AgentId, HandoffId, ThreadId};
 use crate::rejection::{Conflict, Rejection};
 use crate::roles::{self, Deed};
+use crate::step::Context;
 use crate::step::Document;
 use crate::visibility::Readers;
 

@@ -2,7 +2,7 @@
 //! agent, with the same package. Both happen or neither does.
 
 use super::delegate::check_no_parts;
-use super::{Context, Decision, check_text, existing, latest};
+use super::{Decision, check_text, existing, latest};
 use crate::handoff::command::{Command, Follow, Reassign};
 use crate::handoff::derive;
 use crate::handoff::edit::offer_of;
@@ -11,6 +11,7 @@ use crate::handoff::gate::read_package;
 use crate::handoff::state::{Handoff, Made, Stage};
 use crate::rejection::Rejection;
 use crate::roles::{self, Deed};
+use crate::step::Context;
 use crate::time::Time;
 
 pub fn decide(

@@ -3,11 +3,12 @@
 //! may hand it to any agent.
 
 use super::delegate::check_no_parts;
-use super::{Context, Decision, as_target, check_text, parties};
+use super::{Decision, as_target, check_text, parties};
 use crate::handoff::command::Reject;
 use crate::handoff::event::{Event, Rejected};
 use crate::handoff::state::{Handoff, Stage};
 use crate::rejection::Rejection;
+use crate::step::Context;
 
 pub fn decide(
     state: Option<&Handoff>,

@@ -3,7 +3,7 @@
 //! it where it is.
 
 use super::accept::rejected;
-use super::{Context, Decision, parties, verify_completion};
+use super::{Decision, parties, verify_completion};
 use crate::caller::Principal;
 use crate::handoff::artifact::{Finding, Seen};
 use crate::handoff::command::Looked;
@@ -12,6 +12,7 @@ use crate::handoff::gate::{self, Failure, Findings};
 use crate::handoff::package::{Artifact, Package};
 use crate::handoff::state::{Approval, Checks, Handoff, Made, Stage, Validating};
 use crate::rejection::Rejection;
+use crate::step::Context;
 
 /// The recorded check while the artifacts cannot be verified.
 pub const UNAVAILABLE: &str = "verification_unavailable";

@@ -1,9 +1,10 @@
 //! `withdraw`: the sender takes back a handoff that is not accepted yet. The task is free again.
 
-use super::{Context, Decision, check_text, existing};
+use super::{Decision, check_text, existing};
 use crate::handoff::event::{Closed, Event};
 use crate::handoff::state::{Handoff, Status};
 use crate::rejection::Rejection;
+use crate::step::Context;
 
 pub fn decide(
     state: Option<&Handoff>,

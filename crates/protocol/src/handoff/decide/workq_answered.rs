@@ -1,12 +1,13 @@
 //! `workq_answered`: the answer of the work queue to the request to hand items to the new owner.
 //! Recorded, and never moves the handoff: the queue follows the task, not the reverse.
 
-use super::{Context, Decision, parties};
+use super::{Decision, parties};
 use crate::caller::Principal;
 use crate::handoff::event::{Event, WorkqDegraded, WorkqSettled};
 use crate::handoff::state::{Handoff, Made, Stage};
 use crate::handoff::workq::{Answer, Answered, Way, Workq, transfer};
 use crate::rejection::Rejection;
+use crate::step::Context;
 
 pub fn decide(
     state: Option<&Handoff>,

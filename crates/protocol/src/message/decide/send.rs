@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use crate::caller::Principal;
 use crate::canonical;
-use crate::handoff::decide::Context;
 use crate::handoff::package::Priority;
 use crate::ids::{AgentId, MessageId, ThreadId};
 use crate::message::command::{Address, MessageContext, Outgoing, RECIPIENTS_MAX};
@@ -14,6 +13,7 @@ use crate::message::kind::Kind;
 use crate::message::state::{self, COORDINATORS, Message};
 use crate::message::thread::Thread;
 use crate::rejection::Rejection;
+use crate::step::Context;
 
 /// As in the ACP design: a message is a note; larger content is stored elsewhere and referenced.
 pub const PAYLOAD_BYTES_MAX: usize = 4_096;

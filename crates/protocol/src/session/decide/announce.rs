@@ -7,7 +7,6 @@ use std::collections::HashMap;
 use super::{Decision, Known};
 use crate::agent::Kind;
 use crate::caller::{Caller, Principal};
-use crate::handoff::decide::Context;
 use crate::hidden::first_hidden;
 use crate::ids::{AgentId, SessionId};
 use crate::narrator;
@@ -18,6 +17,7 @@ use crate::session::state::{Place, Session, hold_key, no_conversation, opening};
 use crate::session::{
     ANNOUNCED_EVENTS_MAX, CLOCK_AHEAD_MAX, CRITICAL_EVENTS_MAX, CRITICAL_WINDOW, SESSION_EVENTS_MAX,
 };
+use crate::step::Context;
 use crate::step::{HoldState, HoldWrite};
 use crate::time::{Span, Time};
 use aaep::AGENT_ID;

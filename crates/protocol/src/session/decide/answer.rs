@@ -5,7 +5,6 @@ use super::Decision;
 use crate::agent::Kind;
 use crate::caller::Principal;
 use crate::conversation::state::conversation_of;
-use crate::handoff::decide::Context;
 use crate::hidden::first_hidden;
 use crate::ids::SessionId;
 use crate::json;
@@ -14,6 +13,7 @@ use crate::session::command::Answer;
 use crate::session::event::{Answered, Event};
 use crate::session::evolve::settle;
 use crate::session::state::Session;
+use crate::step::Context;
 use aaep::machine::{Lasts, NotSettled, Outcome};
 
 /// Why an answer does not count: for the log, never for its sender.

@@ -2,19 +2,19 @@
 //! silent for too long.
 
 use super::{Decision, check_server};
-use crate::handoff::decide::Context;
 use crate::ids::SessionId;
 use crate::rejection::Rejection;
 use crate::session::event::{Event, TimedOut};
 use crate::session::silence::Why;
 use crate::session::state::Session;
+use crate::step::Context;
 use crate::time::Time;
 use aaep::machine::Audience;
 
 pub fn decide(
     id: &SessionId,
     state: Option<&Session>,
-    (due, audience): (Time, Audience),
+    due: Time,
     context: Context<'_>,
 ) -> Result<Decision, Rejection> {
     check_server(context, "let a question expire")?;
@@ -26,6 +26,7 @@ pub fn decide(
         decision.events.push(Event::Announced(Box::new(ended)));
         return Ok(decision);
     }
+    let audience = context.facts.audience;
     let mut machine = session.machine.clone();
     let mut position = session.n_entries;
     for question in session.machine.pending().iter().filter(|question| question.due() <= due) {

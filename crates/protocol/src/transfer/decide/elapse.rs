@@ -5,9 +5,9 @@ use super::{Asked, answer, events, finish, request};
 use crate::caller::Principal;
 use crate::conversation::Conversation;
 use crate::conversation::event::Event as ConversationEvent;
-use crate::handoff::decide::Context;
 use crate::ids::AgentId;
 use crate::rejection::Rejection;
+use crate::step::Context;
 use crate::time::Time;
 use crate::transfer::event::{Event, LegEnded, Over, Queued, Resumed, WhyLegEnded, WhyReturned};
 use crate::transfer::state::{

@@ -1,0 +1,30 @@
+//! What a deadline means when its time has come.
+
+use super::{Command, Deadline};
+use crate::ledger::Subject;
+use crate::{agent, conversation, handoff, message, session, subscription, transfer};
+
+/// The command that a deadline becomes when its time has come; `None` if it means nothing.
+pub fn elapsed(subject: &Subject, deadline: &Deadline) -> Option<Command> {
+    let due = deadline.due;
+    Some(match subject {
+        Subject::Handoff(_) => {
+            let name = deadline.name.as_ref();
+            Command::Handoff(match name.strip_prefix(handoff::derive::WARN) {
+                Some(stage) => handoff::Command::Warn { stage: stage.parse().ok()?, at: due },
+                None => handoff::Command::Elapse { stage: name.parse().ok()?, due },
+            })
+        }
+        Subject::Message(_) => Command::Message(message::Command::Elapse { due }),
+        Subject::Subscription(_) => Command::Subscription(subscription::Command::Elapse { due }),
+        Subject::Agent(_) => Command::Agent(agent::Command::Elapse { due }),
+        Subject::Conversation(_) => {
+            let elapse = transfer::Command::Elapse { due };
+            Command::Conversation(conversation::Command::Transfer(elapse))
+        }
+        Subject::Session(_) => Command::Session(session::Command::Elapse { due }),
+        Subject::Token(_) | Subject::Teamspace | Subject::Graph(_) | Subject::Ledger => {
+            return None;
+        }
+    })
+}
