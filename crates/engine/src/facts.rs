@@ -148,10 +148,11 @@ impl Engine {
                     let Subject::Agent(id) = &row.stream.subject else { continue };
                     found.push(match wakes {
                         false => Found::named(id.clone()),
-                        true => match self.read_state(&row.stream, &row.state_text).await? {
-                            State::Agent(agent) => Found::from(agent),
-                            _ => continue,
-                        },
+                        true => {
+                            let state = self.read_state(&row.stream, &row.state_text).await?;
+                            let Some(agent) = state.as_agent() else { continue };
+                            Found::from(agent.clone())
+                        }
                     });
                 }
                 Ok(found)

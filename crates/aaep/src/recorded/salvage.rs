@@ -59,7 +59,8 @@ fn payload(value: &Value) -> Option<Payload<'static>> {
             status: ToolStatus::Success,
         },
         "output.streaming" => Payload::OutputStreaming(Chunk {
-            text: text("chunk").unwrap_or_default(),
+            // Without its text, where the next one begins is unknown.
+            text: text("chunk")?,
             position: value["position"].as_u64()?,
             complete: value["complete"].as_bool()?,
             coalesce_hint: None,

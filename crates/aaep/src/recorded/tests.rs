@@ -169,6 +169,23 @@ fn a_mistake_is_reported_where_it_is() {
     }
 }
 
+/// A chunk without its text is one error: where the next one begins cannot be known.
+#[test]
+fn a_chunk_without_its_text_makes_no_later_one_wrong() {
+    let broken = r#"{"type":"aaep:agent.output.streaming","event_id":"evt_x","session_id":"sess_1",
+        "sequence_number":1,"position":0,"complete":false}"#;
+    let (mut recorded, mut script) = (Recorded::default(), Script::default());
+    let mut event = |recorded: &mut Recorded, line: &str| {
+        let Step::Event(event) = script.step(line) else { panic!("{line} is an event") };
+        recorded.event(&event).is_some_and(|it| it.weight == Weight::Broken)
+    };
+    assert!(!event(&mut recorded, "start n=0"));
+    recorded.broken(Some("sess_1"), salvage(broken).as_ref());
+    for line in ["chunk 30 Two. last n=2", "complete n=3"] {
+        assert!(!event(&mut recorded, line), "{line}");
+    }
+}
+
 /// An event that names another session is one error too: it counts as missing nowhere.
 #[test]
 fn one_event_of_another_session_is_one_error() {
