@@ -52,7 +52,9 @@ impl Engine {
             let related = Stream { teamspace: stream.teamspace.clone(), subject };
             facts.conversation = self.current(&related).await?;
         }
-        facts.audience = self.asked.audience(stream, &needs.unanswered);
+        if !needs.unanswered.is_empty() {
+            facts.audience = self.asked.audience(stream, &needs.unanswered);
+        }
         if let Some(id) = needs.message {
             facts.message = self.message(&stream.teamspace, id).await?;
         }

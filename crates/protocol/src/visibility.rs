@@ -208,9 +208,10 @@ pub fn of_entry(caller: &Caller, entry: &Entry, event: Option<&Event>) -> EntryS
                 |own: &AgentId| event.parties().into_iter().flatten().any(|it| it == own);
             if_so(is_coordinator || caller.agent().is_some_and(takes_part))
         }
-        Some(Event::Handoff(event)) => match drafted_by(event) {
-            Some(sender) => if_so(is_coordinator || caller.agent() == Some(sender)),
-            None => EntrySight::AsHandoff { part: part(event) },
+        Some(Event::Handoff(event)) => match about(event) {
+            About::Draft(sender) => if_so(is_coordinator || caller.agent() == Some(sender)),
+            About::Part(part) => EntrySight::AsHandoff { part: Some(part) },
+            About::Handoff => EntrySight::AsHandoff { part: None },
         },
         Some(Event::Erased(_)) | None => match &entry.stream.subject {
             Subject::Token(_) | Subject::Agent(_) | Subject::Ledger => if_so(caller.is_operator()),
@@ -240,11 +241,22 @@ fn names_a_url(event: &agent::Event) -> bool {
     }
 }
 
-/// The sender, if this happened to a draft.
-fn drafted_by(event: &handoff::Event) -> Option<&AgentId> {
+/// What an event of a handoff is about.
+enum About<'e> {
+    /// A draft of this sender.
+    Draft(&'e AgentId),
+    /// A delegated part.
+    Part(HandoffId),
+    Handoff,
+}
+
+fn about(event: &handoff::Event) -> About<'_> {
     match event {
-        handoff::Event::Drafted(it) => Some(&it.from),
-        handoff::Event::Closed(it) if it.from_status == Status::Draft => Some(&it.from),
+        handoff::Event::Drafted(it) => About::Draft(&it.from),
+        handoff::Event::Closed(it) if it.from_status == Status::Draft => About::Draft(&it.from),
+        handoff::Event::Delegated(it) => About::Part(it.child),
+        handoff::Event::DelegationEnded(it) => About::Part(it.child),
+        handoff::Event::DelegationReopened(it) => About::Part(it.child),
         handoff::Event::Proposed(_)
         | handoff::Event::ValidationStarted(_)
         | handoff::Event::VerificationUnavailable(_)
@@ -266,42 +278,7 @@ fn drafted_by(event: &handoff::Event) -> Option<&AgentId> {
         | handoff::Event::SlaWarned(_)
         | handoff::Event::Countered(_)
         | handoff::Event::WorkqSettled(_)
-        | handoff::Event::WorkqDegraded(_)
-        | handoff::Event::Delegated(_)
-        | handoff::Event::DelegationEnded(_)
-        | handoff::Event::DelegationReopened(_) => None,
-    }
-}
-
-/// The delegated part that an event is about.
-fn part(event: &handoff::Event) -> Option<HandoffId> {
-    match event {
-        handoff::Event::Delegated(it) => Some(it.child),
-        handoff::Event::DelegationEnded(it) => Some(it.child),
-        handoff::Event::DelegationReopened(it) => Some(it.child),
-        handoff::Event::Drafted(_)
-        | handoff::Event::Proposed(_)
-        | handoff::Event::ValidationStarted(_)
-        | handoff::Event::VerificationUnavailable(_)
-        | handoff::Event::Checked(_)
-        | handoff::Event::Approved(_)
-        | handoff::Event::Refused(_)
-        | handoff::Event::Accepted(_)
-        | handoff::Event::Rejected(_)
-        | handoff::Event::Activated(_)
-        | handoff::Event::CompletionStarted(_)
-        | handoff::Event::CompletionChecked(_)
-        | handoff::Event::CompletionFailed(_)
-        | handoff::Event::Confirmed(_)
-        | handoff::Event::Disputed(_)
-        | handoff::Event::Completed(_)
-        | handoff::Event::Closed(_)
-        | handoff::Event::Escalated(_)
-        | handoff::Event::SlaExtended(_)
-        | handoff::Event::SlaWarned(_)
-        | handoff::Event::Countered(_)
-        | handoff::Event::WorkqSettled(_)
-        | handoff::Event::WorkqDegraded(_) => None,
+        | handoff::Event::WorkqDegraded(_) => About::Handoff,
     }
 }
 

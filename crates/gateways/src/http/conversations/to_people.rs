@@ -148,7 +148,11 @@ async fn passed_reason(
         Event::LegRequested(it) if it.transfer == connected.transfer && connected.leg == it.leg => {
             Some(it.reason.clone())
         }
-        Event::Returned(it) if it.why == WhyReturned::Blind && connected.leg == 0 => {
+        Event::Returned(it)
+            if it.transfer == connected.transfer
+                && it.why == WhyReturned::Blind
+                && connected.leg == 0 =>
+        {
             Some(it.reason.clone())
         }
         Event::Requested(it) if it.transfer == connected.transfer => Some(String::new()),
