@@ -26,6 +26,7 @@ impl Engine {
         hold: HoldState,
     ) -> Result<Facts, StoreError> {
         let mut facts = Facts::default();
+        self.free_slots(caller, stream, &needs, &mut facts).await?;
         if let Some(id) = needs.graph.as_ref() {
             facts.graph = self.graph(&stream.teamspace, id).await?;
         }
@@ -58,20 +59,6 @@ impl Engine {
         if let Some(id) = needs.message {
             facts.message = self.message(&stream.teamspace, id).await?;
         }
-        if let Some(id) = needs.slot {
-            facts.slot = self.free_slot(&stream.teamspace, id).await?;
-        }
-        if needs.caller_slot
-            && let Some(id) = caller.agent()
-        {
-            facts.caller_slot = self.free_slot(&stream.teamspace, id.clone()).await?;
-        }
-        if needs.listener_slot {
-            let prefix = subscription::slot_prefix(&caller.principal);
-            let limit = usize::from(subscription::OPEN_MAX);
-            let occupied = self.store.held(&stream.teamspace, &prefix, limit).await?;
-            facts.listener_slot = subscription::free_slot(&caller.principal, &occupied);
-        }
         if let Some(queue) = needs.queue {
             let id = match queue {
                 QueueOf::Named(id) => id,
@@ -89,6 +76,30 @@ impl Engine {
             facts.turn = Some(Box::new(turn));
         }
         Ok(facts)
+    }
+
+    async fn free_slots(
+        &self,
+        caller: &Caller,
+        stream: &Stream,
+        needs: &Needs,
+        facts: &mut Facts,
+    ) -> Result<(), StoreError> {
+        if let Some(id) = &needs.slot {
+            facts.slot = self.free_slot(&stream.teamspace, id.clone()).await?;
+        }
+        if needs.caller_slot
+            && let Some(id) = caller.agent()
+        {
+            facts.caller_slot = self.free_slot(&stream.teamspace, id.clone()).await?;
+        }
+        if needs.listener_slot {
+            let prefix = subscription::slot_prefix(&caller.principal);
+            let limit = usize::from(subscription::OPEN_MAX);
+            let occupied = self.store.held(&stream.teamspace, &prefix, limit).await?;
+            facts.listener_slot = subscription::free_slot(&caller.principal, &occupied);
+        }
+        Ok(())
     }
 
     /// The lowest free slot of an agent, `None` if it has none or any number. Another command may
