@@ -5,30 +5,21 @@
 
 mod waiting;
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
 use protocol::caller::Caller;
-use protocol::codec;
 use protocol::ids::SessionId;
 use protocol::ledger::{Stream, Subject};
 use protocol::rejection::Rejection;
 use protocol::session::event::Said;
-use protocol::session::state::Place;
-use protocol::session::{self, ANNOUNCED_EVENTS_MAX, Answer, Known};
-use protocol::step::{self, Command, HoldState};
+use protocol::session::{self, ANNOUNCED_EVENTS_MAX, Answer};
+use protocol::step::Command;
 use tokio::sync::{oneshot, watch};
 
 use crate::Engine;
 use crate::port::StoreError;
-use crate::submit::{Asked, AssumedHold, Done, SubmitError};
+use crate::submit::{Done, SubmitError};
 use waiting::Waiting;
 
 pub use waiting::{Announcing, JOINED_REQUESTS_MAX, TURN_WAIT_MAX, TURNS_AHEAD};
-
-/// How much of the ledger is read to compare it with a batch that is sent again. The batch was
-/// recorded in one entry, or in few.
-const COMPARED_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Whether an answer counted. The caller that gave it is not told why it did not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,40 +120,6 @@ impl Engine {
                 }
             }
         }
-    }
-
-    /// What the events of a command are checked against: the ids that were used, and the events
-    /// that used them.
-    pub(crate) async fn known_of_session(
-        &self,
-        asked: &Asked<'_>,
-    ) -> Result<AssumedHold, StoreError> {
-        let mut known = Known::default();
-        let mut positions = BTreeSet::new();
-        for key in step::holds_needed(asked.stream, asked.command) {
-            let hold = self.store.hold(&asked.stream.teamspace, &key).await?;
-            if hold == HoldState::default() {
-                continue;
-            }
-            let place = hold.value.as_deref().and_then(Place::parse);
-            positions.extend(place.map(|place| place.position));
-            known.holds.insert(key, hold);
-        }
-        let mut n_bytes = 0;
-        for position in positions {
-            let page = self.store.history(asked.stream, position + 1, 1).await?;
-            let Some(entry) = page.into_iter().next().map(|one| one.entry) else { continue };
-            let text = entry.body.text().unwrap_or_default();
-            n_bytes += text.len();
-            if n_bytes > COMPARED_BYTES_MAX {
-                return Err(StoreError::Overloaded);
-            }
-            let event = codec::decode(&entry.name, entry.version, text);
-            if let Ok(step::Event::Session(session::Event::Announced(announced))) = event {
-                known.said.insert(entry.position, announced.events);
-            }
-        }
-        Ok(AssumedHold::Session(Arc::new(known)))
     }
 }
 

@@ -7,6 +7,7 @@ mod roster;
 mod shift;
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 
 use protocol::caller::Caller;
 use protocol::conversation::{self, Conversation};
@@ -19,7 +20,8 @@ use protocol::transfer::{self, Transfer};
 use tokio::sync::watch;
 
 use crate::Engine;
-use crate::feed::{Followed, PAGE_ENTRIES_MAX};
+use crate::durable_follower::{self, Begins, Loop};
+use crate::feed::Followed;
 use crate::port::{ConversationFilter, ListOf};
 use crate::query::LIST_ROWS_MAX;
 use crate::submit::SubmitError;
@@ -28,21 +30,12 @@ pub use flow::Flows;
 pub use roster::Roster;
 pub use shift::Shift;
 
-/// The name under which the store keeps the loop's cursor.
-const FOLLOWER: &str = "dispatch";
-
-/// The cursor is written after at most this many entries that need no action. After a crash they
-/// are read again, which is harmless.
-const PLACE_EVERY: u64 = 8 * PAGE_ENTRIES_MAX as u64;
-
-/// The pause between two rounds while the loop keeps up. It is too short to be noticed.
-const PAUSE: Span = Span::from_millis(20);
+/// The pause is too short to be noticed.
+const LOOP: Loop =
+    Loop { name: "dispatch", begins: Begins::AtTheFirstEntry, pause: Span::from_millis(20) };
 
 /// How often the loop looks while a conversation waits: its requirements are relaxed with time.
 const LOOK_EVERY: Span = Span::from_millis(1_000);
-
-/// A store that failed may have recovered by then.
-const RETRY_AFTER: Span = Span::from_millis(1_000);
 
 /// Queues are looked through in pages of this size.
 const QUEUES_READ: usize = 200;
@@ -51,24 +44,8 @@ const QUEUES_READ: usize = 200;
 /// before them are assigned.
 const WAITING_MAX: usize = 256;
 
-pub(crate) async fn run(engine: Engine, mut stopped: watch::Receiver<bool>) {
-    tokio::select! {
-        biased;
-        () = engine.until_not_behind() => {}
-        // An offer is a write.
-        () = async { let _ = stopped.wait_for(|stopped| *stopped).await; } => return,
-    }
-    let dispatching = async {
-        loop {
-            let Err(error) = engine.dispatch_as_it_happens().await;
-            tracing::error!(%error, "dispatching fell behind");
-            engine.clock.sleep(RETRY_AFTER).await;
-        }
-    };
-    tokio::select! {
-        () = dispatching => {}
-        () = async { let _ = stopped.wait_for(|stopped| *stopped).await; } => {}
-    }
+pub(crate) async fn run(engine: Engine, stopped: watch::Receiver<bool>) {
+    durable_follower::run(&engine, LOOP, stopped, || engine.dispatch_as_it_happens()).await;
 }
 
 /// What an entry means for waiting conversations.
@@ -84,12 +61,11 @@ impl Engine {
     /// Processes all new entries, takes conversations back from people who are offline, and offers
     /// what waits. Returns how many offers it made. For programs without loops, and for tests.
     pub async fn dispatch_due(&self) -> Result<usize, SubmitError> {
-        let written = self.store.place(FOLLOWER).await?;
-        let mut follower = self.follow(written);
+        let mut follower = self.follow_durably(LOOP).await?;
         loop {
             let page = follower.available().await?;
             if page.is_empty() {
-                self.store.write_place(FOLLOWER, follower.cursor()).await?;
+                follower.processed(true).await?;
                 return self.offer_all().await;
             }
             for followed in page {
@@ -98,17 +74,15 @@ impl Engine {
         }
     }
 
-    async fn dispatch_as_it_happens(&self) -> Result<std::convert::Infallible, SubmitError> {
-        let mut written = self.store.place(FOLLOWER).await?;
-        let mut follower = self.follow(written);
-        let mut is_somebody_waiting = true;
+    async fn dispatch_as_it_happens(&self) -> Result<Infallible, SubmitError> {
+        let mut follower = self.follow_durably(LOOP).await?;
+        let (mut is_somebody_waiting, mut looks_again) = (true, false);
         loop {
             let page = tokio::select! {
                 page = follower.next() => page?,
                 () = self.clock.sleep(LOOK_EVERY), if is_somebody_waiting => Vec::new(),
             };
-            let is_behind = page.len() == PAGE_ENTRIES_MAX;
-            let mut looks_again = page.is_empty();
+            looks_again |= page.is_empty();
             let mut has_acted = false;
             for followed in page {
                 match self.take_note(&followed).await? {
@@ -117,18 +91,12 @@ impl Engine {
                     Meaning::Gone(_) => (looks_again, has_acted) = (true, true),
                 }
             }
-            if has_acted || follower.cursor() - written >= PLACE_EVERY {
-                written = follower.cursor();
-                self.store.write_place(FOLLOWER, written).await?;
-            }
-            if is_behind {
-                continue;
-            }
-            if looks_again {
+            follower.processed(has_acted).await?;
+            if looks_again && !follower.is_behind() {
+                looks_again = false;
                 self.offer_all().await?;
                 is_somebody_waiting = !self.store.waiting_queues(None, 1).await?.is_empty();
             }
-            self.clock.sleep(PAUSE).await;
         }
     }
 

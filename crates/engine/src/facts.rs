@@ -8,7 +8,7 @@ use protocol::ids::{AgentId, MessageId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
 use protocol::message::Message;
 use protocol::message::decide::send::BROADCAST_MAX;
-use protocol::step::{Directory, Facts, HoldState, Needs, QueueOf, State};
+use protocol::step::{Directory, Facts, Needs, QueueOf, State};
 use protocol::subscription;
 
 use crate::Engine;
@@ -23,7 +23,6 @@ impl Engine {
         caller: &Caller,
         stream: &Stream,
         needs: Needs,
-        hold: HoldState,
     ) -> Result<Facts, StoreError> {
         let mut facts = Facts::default();
         self.free_slots(caller, stream, &needs, &mut facts).await?;
@@ -38,9 +37,6 @@ impl Engine {
             && let Some(id) = caller.agent()
         {
             facts.caller = self.agent(&stream.teamspace, id.clone()).await?;
-        }
-        if needs.hold.is_some() {
-            facts.hold = hold;
         }
         if let Some(hash) = needs.document {
             facts.document = self.store.document(stream, &hash).await?;

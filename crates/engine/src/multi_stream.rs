@@ -4,16 +4,16 @@
 
 use protocol::ledger::Stream;
 use protocol::rejection::Rejection;
-use protocol::step::Context;
-use protocol::step::{self, Change, Command, HoldState, HoldWrite};
+use protocol::step::{self, Change, Command, Context, HoldWrite};
 use protocol::time::Time;
 
 use crate::Engine;
+use crate::holds::AssumedHolds;
 use crate::outbox::Rings;
 use crate::pending_commit::PendingCommit;
-use crate::port::{CommitError, StoreError};
+use crate::port::StoreError;
 use crate::slots::{Durability, Latest, Turn};
-use crate::submit::{Asked, AssumedHold, Attempt, SubmitError};
+use crate::submit::{Asked, Attempt, SubmitError};
 
 /// The stream that was asked, with its turn taken and the command decided.
 pub struct First {
@@ -37,7 +37,7 @@ impl Engine {
         &self,
         asked: &Asked<'_>,
         mut first: First,
-        hold: &AssumedHold,
+        holds: &AssumedHolds,
     ) -> Result<Attempt, SubmitError> {
         let mut written = first.change.holds.clone();
         let mut others = Vec::new();
@@ -68,7 +68,7 @@ impl Engine {
                         }
                     }
                     drop(first.turn);
-                    return self.refuse(asked, rejection, &first.latest, hold).await;
+                    return self.refuse(asked, rejection, &first.latest, holds).await;
                 }
             }
         }
@@ -98,14 +98,11 @@ impl Engine {
     ) -> Result<Result<Change, Rejection>, StoreError> {
         let state = other.latest.state.as_deref();
         let needs = step::needs(state, &other.command);
-        let hold = match &needs.hold {
-            Some(key) => match written.iter().rfind(|write| write.key == *key) {
-                Some(write) => write.next.clone(),
-                None => self.store.hold(&other.stream.teamspace, key).await?,
-            },
-            None => HoldState::default(),
-        };
-        let facts = self.facts(asked.caller, &other.stream, needs, hold).await?;
+        let mut facts = self.facts(asked.caller, &other.stream, needs).await?;
+        let keys = step::holds(&other.stream, state, &other.command);
+        let before = |key: &str| written.iter().rfind(|write| write.key == key);
+        let known = |key: &str| before(key).map(|write| write.next.clone());
+        facts.holds = self.read_holds(&other.stream, keys, known).await?;
         let context = Context { caller: asked.caller, now: other.now, facts: &facts };
         Ok(step::step(&other.stream, state, &other.command, context))
     }
@@ -119,7 +116,6 @@ impl Engine {
     ) -> Result<Attempt, SubmitError> {
         let begin = changes.iter().flat_map(|change| &change.begin);
         let outside = Rings::of(first.change.begin.iter().chain(begin));
-        let hold_key = step::needs(first.latest.state.as_deref(), asked.command).hold;
         let prepared = self.prepare(asked, &first.turn, &first.latest, first.change, first.now);
         first.turn.put(prepared.next);
         let (mut commits, mut heralds) = (vec![prepared.commit], vec![prepared.notifier]);
@@ -142,13 +138,6 @@ impl Engine {
         drop((first.turn, turns));
         let written = PendingCommit::of_several(receipt, heralds).settle().await;
         self.outbox_bells.ring(outside);
-        match written {
-            // The holds of the other streams are read again; the assumed hold of the first must be
-            // passed on.
-            Err(CommitError::HoldTaken { key, .. }) if Some(&key) != hold_key.as_ref() => {
-                Ok(Attempt::Again)
-            }
-            written => self.settle(asked, prepared.done, written),
-        }
+        self.settle(asked, prepared.done, written)
     }
 }

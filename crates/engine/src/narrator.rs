@@ -6,6 +6,7 @@
 //! In a teamspace without subscriptions it announces nothing.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use protocol::caller::Caller;
@@ -25,44 +26,20 @@ use protocol::transfer;
 use tokio::sync::watch;
 
 use crate::Engine;
-use crate::feed::{Followed, PAGE_ENTRIES_MAX};
+use crate::durable_follower::{self, Begins, Loop};
+use crate::feed::Followed;
 use crate::port::StoreError;
 use crate::submit::SubmitError;
 
-/// The name under which the store keeps the loop's cursor.
-const FOLLOWER: &str = "voice";
-
-/// The cursor is written after at most this many entries that need no action. After a crash they
-/// are read again, which is harmless.
-const PLACE_EVERY: u64 = 8 * PAGE_ENTRIES_MAX as u64;
-
-/// The pause between two rounds while the loop keeps up. It is too short to be noticed.
-const PAUSE: Span = Span::from_millis(20);
-
-/// A store that failed may have recovered by then.
-const RETRY_AFTER: Span = Span::from_millis(1_000);
+/// The pause is too short to be noticed.
+const LOOP: Loop =
+    Loop { name: "voice", begins: Begins::AfterTheNewest, pause: Span::from_millis(20) };
 
 /// One entry is at most four events; so many always fit.
 const TOLD_AT_ONCE: usize = ANNOUNCED_EVENTS_MAX - 4;
 
-pub(crate) async fn run(engine: Engine, mut stopped: watch::Receiver<bool>) {
-    tokio::select! {
-        biased;
-        () = engine.until_not_behind() => {}
-        // Announcing an event is a write.
-        () = async { let _ = stopped.wait_for(|stopped| *stopped).await; } => return,
-    }
-    let speaking = async {
-        loop {
-            let Err(error) = engine.speak_as_it_happens().await;
-            tracing::error!(%error, "the server's own announcements fell behind");
-            engine.clock.sleep(RETRY_AFTER).await;
-        }
-    };
-    tokio::select! {
-        () = speaking => {}
-        () = async { let _ = stopped.wait_for(|stopped| *stopped).await; } => {}
-    }
+pub(crate) async fn run(engine: Engine, stopped: watch::Receiver<bool>) {
+    durable_follower::run(&engine, LOOP, stopped, || engine.speak_as_it_happens()).await;
 }
 
 /// The events about one transfer or route, collected over consecutive entries.
@@ -78,50 +55,25 @@ impl Engine {
     /// Announces all that is due, and carries out what was requested. Returns how many entries
     /// needed action. For programs without loops, and for tests.
     pub async fn speak_due(&self) -> Result<usize, SubmitError> {
-        let written = self.place_of_voice().await?;
-        let mut follower = self.follow(written);
+        let mut follower = self.follow_durably(LOOP).await?;
         let mut n_heeded = 0;
         loop {
             let page = follower.available().await?;
             if page.is_empty() {
-                self.store.write_place(FOLLOWER, follower.cursor()).await?;
+                follower.processed(true).await?;
                 return Ok(n_heeded);
             }
             n_heeded += self.speak_of(&page).await?;
         }
     }
 
-    async fn speak_as_it_happens(&self) -> Result<std::convert::Infallible, SubmitError> {
-        let mut written = self.place_of_voice().await?;
-        let mut follower = self.follow(written);
+    async fn speak_as_it_happens(&self) -> Result<Infallible, SubmitError> {
+        let mut follower = self.follow_durably(LOOP).await?;
         loop {
             let page = follower.next().await?;
-            let is_behind = page.len() == PAGE_ENTRIES_MAX;
             let n_heeded = self.speak_of(&page).await?;
-            // A cursor that was never written would be taken for that of a release without this
-            // loop.
-            let is_first = written == 0;
-            if is_first || n_heeded > 0 || follower.cursor() - written >= PLACE_EVERY {
-                written = follower.cursor();
-                self.store.write_place(FOLLOWER, written).await?;
-            }
-            if !is_behind {
-                self.clock.sleep(PAUSE).await;
-            }
+            follower.processed(n_heeded > 0).await?;
         }
-    }
-
-    /// The cursor to continue from. Entries from before this loop existed are not announced.
-    async fn place_of_voice(&self) -> Result<u64, StoreError> {
-        let written = self.store.place(FOLLOWER).await?;
-        if written > 0 {
-            return Ok(written);
-        }
-        let newest = self.newest().await?;
-        if newest > 0 {
-            self.store.write_place(FOLLOWER, newest).await?;
-        }
-        Ok(newest)
     }
 
     async fn speak_of(&self, page: &[Arc<Followed>]) -> Result<usize, SubmitError> {

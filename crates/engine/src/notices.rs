@@ -2,6 +2,9 @@
 //! The id of a notice is derived from the entry that causes it, so an entry causes one notice,
 //! however often the loop reads it.
 
+use std::convert::Infallible;
+use std::sync::Arc;
+
 use protocol::caller::Caller;
 use protocol::codec;
 use protocol::ids::MessageId;
@@ -13,45 +16,22 @@ use tokio::sync::watch;
 use uuid::Builder;
 
 use crate::Engine;
-use crate::feed::{Follower, PAGE_ENTRIES_MAX};
+use crate::durable_follower::{self, Begins, Loop};
+use crate::feed::Followed;
 use crate::port::StoreError;
 use crate::submit::{Key, SubmitError};
 
-/// The name under which the store keeps the loop's cursor.
-const FOLLOWER: &str = "notices";
+/// A notice may take as long as the pause.
+const LOOP: Loop =
+    Loop { name: "notices", begins: Begins::AtTheFirstEntry, pause: Span::from_millis(50) };
 
-/// The cursor is written after at most this many entries that need no action. After a crash they
-/// are read again, which is harmless.
-const PLACE_EVERY: u64 = 8 * PAGE_ENTRIES_MAX as u64;
-
-/// The pause between two rounds while the loop keeps up: on a busy server, waking for every group
-/// of entries would cost more than all notices, and a notice may take this long.
-const PAUSE: Span = Span::from_millis(50);
-
-/// A store that failed may have recovered by then.
-const RETRY_AFTER: Span = Span::from_millis(1_000);
-
-pub(crate) async fn run(engine: Engine, mut stopped: watch::Receiver<bool>) {
-    tokio::select! {
-        biased;
-        () = engine.until_not_behind() => {}
-        // A notice is a write.
-        () = async { let _ = stopped.wait_for(|stopped| *stopped).await; } => return,
-    }
-    let telling = async {
-        loop {
-            let Err(error) = engine.tell_as_it_happens().await;
-            tracing::error!(%error, "the notices fell behind");
-            engine.clock.sleep(RETRY_AFTER).await;
-        }
-    };
-    tokio::select! {
-        () = telling => {}
-        () = async { let _ = stopped.wait_for(|stopped| *stopped).await; } => {}
-    }
+pub(crate) async fn run(engine: Engine, stopped: watch::Receiver<bool>) {
+    durable_follower::run(&engine, LOOP, stopped, || engine.tell_as_it_happens()).await;
     // If the server stops right after a rejection, its notice is still sent. A notice that fails is
     // sent after the next start.
-    if let Err(error) = engine.send_due_notices().await {
+    if engine.behind().is_none()
+        && let Err(error) = engine.send_due_notices().await
+    {
         tracing::warn!(%error, "some notices wait for the next start");
     }
 }
@@ -60,41 +40,33 @@ impl Engine {
     /// Sends every notice that is due and returns how many there were. For programs without loops,
     /// and for tests.
     pub async fn send_due_notices(&self) -> Result<usize, SubmitError> {
-        let written = self.store.place(FOLLOWER).await?;
-        let mut follower = self.follow(written);
+        let mut follower = self.follow_durably(LOOP).await?;
         let mut n_sent = 0;
         loop {
             let page = follower.available().await?;
             if page.is_empty() {
-                if n_sent > 0 || follower.cursor() - written >= PLACE_EVERY {
-                    self.store.write_place(FOLLOWER, follower.cursor()).await?;
-                }
+                follower.processed(n_sent > 0).await?;
                 return Ok(n_sent);
             }
-            for followed in page {
-                n_sent += self.tell(&followed.sequenced.entry).await?;
-            }
+            n_sent += self.tell_all(&page).await?;
         }
     }
 
-    async fn tell_as_it_happens(&self) -> Result<std::convert::Infallible, SubmitError> {
-        let mut written = self.store.place(FOLLOWER).await?;
-        let mut follower: Follower = self.follow(written);
+    async fn tell_as_it_happens(&self) -> Result<Infallible, SubmitError> {
+        let mut follower = self.follow_durably(LOOP).await?;
         loop {
-            let mut n_sent = 0;
             let page = follower.next().await?;
-            let is_behind = page.len() == PAGE_ENTRIES_MAX;
-            for followed in page {
-                n_sent += self.tell(&followed.sequenced.entry).await?;
-            }
-            if n_sent > 0 || follower.cursor() - written >= PLACE_EVERY {
-                written = follower.cursor();
-                self.store.write_place(FOLLOWER, written).await?;
-            }
-            if !is_behind {
-                self.clock.sleep(PAUSE).await;
-            }
+            let n_sent = self.tell_all(&page).await?;
+            follower.processed(n_sent > 0).await?;
         }
+    }
+
+    async fn tell_all(&self, page: &[Arc<Followed>]) -> Result<usize, SubmitError> {
+        let mut n_sent = 0;
+        for followed in page {
+            n_sent += self.tell(&followed.sequenced.entry).await?;
+        }
+        Ok(n_sent)
     }
 
     /// Returns how many were told of it.

@@ -5,17 +5,17 @@ use std::sync::atomic::Ordering;
 
 use protocol::caller::Caller;
 use protocol::canonical::Hash;
+use protocol::json;
 use protocol::ledger::{Body, Entry, GENESIS, Stream};
 use protocol::rejection::Rejection;
-use protocol::step::Context;
-use protocol::step::{self, Change, Command, Facts, HoldState, Needs, Outcome};
+use protocol::step::{self, Change, Command, Context, Facts, HoldState, Needs, Outcome, State};
 use protocol::time::Time;
-use protocol::{json, session};
 use serde::{Deserialize, Serialize};
 use tracing::Instrument;
 
 use crate::Engine;
 use crate::fork::Behind;
+use crate::holds::AssumedHolds;
 use crate::multi_stream::First;
 use crate::outbox::Rings;
 use crate::pending_commit::PendingCommit;
@@ -107,11 +107,9 @@ impl Engine {
         command: Command,
     ) -> Result<Outcome, SubmitError> {
         let needs = step::needs(None, &command);
-        let hold = match &needs.hold {
-            Some(key) => self.store.hold(&stream.teamspace, key).await?,
-            None => HoldState::default(),
-        };
-        let facts = self.facts(caller, &stream, needs, hold).await?;
+        let mut facts = self.facts(caller, &stream, needs).await?;
+        let keys = step::holds(&stream, None, &command);
+        facts.holds = self.read_holds(&stream, keys, |_| None).await?;
         let context = Context { caller, now: self.clock.now(), facts: &facts };
         match step::step(&stream, None, &command, context) {
             Ok(change) => Ok(change.outcome),
@@ -150,14 +148,13 @@ impl Engine {
         mut assumed: AssumedStream,
     ) -> Result<Done, SubmitError> {
         self.check_may_write(asked.command)?;
-        let mut hold = AssumedHold::Vacant;
+        let mut holds = AssumedHolds::Free;
         for _ in 0..ATTEMPTS_MAX {
             let assumed = std::mem::replace(&mut assumed, AssumedStream::Unknown);
-            match self.attempt(asked, assumed, &hold).await? {
+            match self.attempt(asked, assumed, &holds).await? {
                 Attempt::Done(done) => return Ok(done),
                 Attempt::Again => {}
-                Attempt::AgainKnowing(current) => hold = AssumedHold::Known(current),
-                Attempt::AgainReading => hold = Box::pin(self.known_of_session(asked)).await?,
+                Attempt::AgainReading { told } => holds = AssumedHolds::Read { told },
             }
             self.counts.retried.fetch_add(1, Ordering::Relaxed);
         }
@@ -170,7 +167,7 @@ impl Engine {
         &self,
         asked: &Asked<'_>,
         assumed: AssumedStream,
-        hold: &AssumedHold,
+        holds: &AssumedHolds,
     ) -> Result<Attempt, SubmitError> {
         let turn = self.slots.of(asked.stream).turn().await;
         let decided = {
@@ -180,17 +177,18 @@ impl Engine {
                 (Some(_) | None, _) => Box::pin(self.load_latest(asked.stream)).await?,
             };
             let needs = step::needs(latest.state.as_deref(), asked.command);
-            if needs == Needs::default() && !matches!(hold, AssumedHold::Session(_)) {
+            if needs == Needs::default() && matches!(holds, AssumedHolds::Free) {
                 self.decide(asked, &turn, latest, &Facts::default())
             } else {
-                let facts = Box::pin(self.known_facts(asked, needs, hold)).await?;
+                let state = latest.state.as_deref();
+                let facts = Box::pin(self.known_facts(asked, state, needs, holds)).await?;
                 self.decide(asked, &turn, latest, &facts)
             }
         };
         match decided {
             Decided::Together(latest, change, now) => {
                 let first = First { turn, latest, change: *change, now };
-                Box::pin(self.attempt_together(asked, first, hold)).await
+                Box::pin(self.attempt_together(asked, first, holds)).await
             }
             Decided::PendingCommit(in_line, done, outside) => {
                 drop(turn);
@@ -204,7 +202,7 @@ impl Engine {
             }
             Decided::Refused(latest, rejection) => {
                 drop(turn);
-                Box::pin(self.refuse(asked, rejection, &latest, hold)).await
+                Box::pin(self.refuse(asked, rejection, &latest, holds)).await
             }
         }
     }
@@ -214,12 +212,16 @@ impl Engine {
     async fn known_facts(
         &self,
         asked: &Asked<'_>,
+        state: Option<&State>,
         needs: Needs,
-        hold: &AssumedHold,
+        holds: &AssumedHolds,
     ) -> Result<Box<Facts>, StoreError> {
-        let mut facts = self.facts(asked.caller, asked.stream, needs, hold.state()).await?;
-        if let AssumedHold::Session(known) = hold {
-            facts.session = Some(Arc::clone(known));
+        let mut facts = self.facts(asked.caller, asked.stream, needs).await?;
+        if let AssumedHolds::Read { told } = holds {
+            let keys = step::holds(asked.stream, state, asked.command);
+            let told = told.as_ref();
+            let known = |key: &str| told.filter(|(it, _)| it == key).map(|(_, hold)| hold.clone());
+            facts.holds = self.read_holds(asked.stream, keys, known).await?;
         }
         Ok(Box::new(facts))
     }
@@ -272,14 +274,14 @@ impl Engine {
         Ok(recorded.unwrap_or(Attempt::Done(done)))
     }
 
-    /// A refusal counts only if its facts are true: the state must have become durable, a hold that
-    /// was only assumed must be read, and a retry of a command that succeeded is not refused.
+    /// A refusal counts only if its facts are true: the state must have become durable, holds that
+    /// were only assumed must be read, and a retry of a command that succeeded is not refused.
     pub(crate) async fn refuse(
         &self,
         asked: &Asked<'_>,
         rejection: Rejection,
         latest: &Latest,
-        hold: &AssumedHold,
+        holds: &AssumedHolds,
     ) -> Result<Attempt, SubmitError> {
         if latest.settled().await != Durability::Durable {
             return Ok(Attempt::Again);
@@ -287,13 +289,9 @@ impl Engine {
         if let Some(recorded) = self.recorded(asked).await? {
             return Ok(recorded);
         }
-        let needed = step::needs(latest.state.as_deref(), asked.command).hold;
-        if let (AssumedHold::Vacant, Some(hold_key)) = (hold, needed) {
-            let current = self.store.hold(&asked.stream.teamspace, &hold_key).await?;
-            return Ok(Attempt::AgainKnowing(current));
-        }
-        if let (AssumedHold::Vacant, Command::Session(_)) = (hold, asked.command) {
-            return Ok(Attempt::AgainReading);
+        let keys = || step::holds(asked.stream, latest.state.as_deref(), asked.command);
+        if matches!(holds, AssumedHolds::Free) && !keys().is_empty() {
+            return Ok(Attempt::AgainReading { told: None });
         }
         Err(self.withheld(asked.caller, &asked.stream.teamspace, rejection).await?.into())
     }
@@ -396,10 +394,9 @@ impl Engine {
             Err(CommitError::Moved) => Ok(Attempt::Again),
             // Which of several is free is read anew.
             Err(CommitError::HoldTaken { key, .. }) if step::is_slot(&key) => Ok(Attempt::Again),
-            Err(CommitError::HoldTaken { .. }) if matches!(asked.command, Command::Session(_)) => {
-                Ok(Attempt::AgainReading)
+            Err(CommitError::HoldTaken { key, current }) => {
+                Ok(Attempt::AgainReading { told: Some((key, current)) })
             }
-            Err(CommitError::HoldTaken { current, .. }) => Ok(Attempt::AgainKnowing(current)),
             Err(CommitError::KeyUsed(recorded)) => {
                 let key = asked.key.expect("only a keyed commit can meet a used key");
                 replay(key, &recorded).map(Attempt::Done)
@@ -423,24 +420,6 @@ enum AssumedStream {
     Absent,
 }
 
-/// What is assumed about the hold a command needs. Most tasks are new, so the first try assumes
-/// that the key is free and saves a read; the store compares at commit.
-pub(crate) enum AssumedHold {
-    Vacant,
-    Known(HoldState),
-    /// The ids that the events of a session may have used before.
-    Session(Arc<session::Known>),
-}
-
-impl AssumedHold {
-    fn state(&self) -> HoldState {
-        match self {
-            AssumedHold::Vacant | AssumedHold::Session(_) => HoldState::default(),
-            AssumedHold::Known(current) => current.clone(),
-        }
-    }
-}
-
 pub(crate) struct Prepared {
     pub commit: Commit,
     pub next: Latest,
@@ -460,9 +439,10 @@ enum Decided {
 pub(crate) enum Attempt {
     Done(Done),
     Again,
-    AgainKnowing(HoldState),
-    /// Some ids of a session were used before, and must be read.
-    AgainReading,
+    /// Some hold is not free, or may not be: all must be read.
+    AgainReading {
+        told: Option<(String, HoldState)>,
+    },
 }
 
 impl Asked<'_> {

@@ -14,8 +14,7 @@ use crate::agent::Kind;
 use crate::canonical;
 use crate::rejection::Rejection;
 use crate::route::{AgentGraph, Compiled, GraphProblem, NodeKind};
-use crate::step::Context;
-use crate::step::{BadHistory, Directory, Document, Needs};
+use crate::step::{BadHistory, Context, Directory, Document, Needs};
 use crate::warning::{Named, check_kinds};
 
 pub use ready::Ready;

@@ -13,10 +13,10 @@ mod silence;
 pub mod state;
 
 pub use command::{Answer, Command, Given, Response};
-pub use decide::{Decision, Known, MODIFIED_ACTION_BYTES_MAX, Unanswered, decide};
+pub use decide::{Decision, MODIFIED_ACTION_BYTES_MAX, Unanswered, decide};
 pub use event::Event;
 pub use evolve::evolve;
-pub use state::{Question, Session, Status};
+pub use state::{Question, Session, Status, named_entry};
 
 use crate::time::Span;
 

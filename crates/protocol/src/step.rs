@@ -34,7 +34,7 @@ use derived::{deadline_changes, effect_changes, hold_changes};
 pub use derived::{deadlines, work};
 pub use elapsed::elapsed;
 pub use evolve::evolve;
-pub use facts::{Context, Directory, Facts, Needs, QueueOf};
+pub use facts::{Context, Directory, Facts, Holds, Needs, QueueOf};
 pub use outcome::{Outcome, Refused, Went};
 
 /// A command to one aggregate.
@@ -232,33 +232,60 @@ pub fn is_slot(hold_key: &str) -> bool {
     agent::is_slot(hold_key)
 }
 
-/// All holds that a command looks at. They are read once some turn out not to be free.
-pub fn holds_needed(stream: &Stream, command: &Command) -> Vec<String> {
-    if let (Subject::Session(id), Command::Session(command)) = (&stream.subject, command) {
-        command.holds(id)
-    } else {
-        Vec::new()
+/// The keys of the holds that a command looks at. They are first assumed to be free, and read only
+/// if the command fails on that assumption.
+pub fn holds(stream: &Stream, state: Option<&State>, command: &Command) -> Vec<String> {
+    match (&stream.subject, command) {
+        (_, Command::Handoff(command)) => {
+            command.hold(state.and_then(State::as_handoff)).into_iter().collect()
+        }
+        (_, Command::Message(command)) => command.hold().into_iter().collect(),
+        (Subject::Session(id), Command::Session(command)) => command.holds(id),
+        (
+            _,
+            Command::Agent(_)
+            | Command::Token(_)
+            | Command::Conversation(_)
+            | Command::Teamspace(_)
+            | Command::Graph(_)
+            | Command::Subscription(_)
+            | Command::Session(_)
+            | Command::Erase { .. }
+            | Command::Fork(_),
+        ) => Vec::new(),
+    }
+}
+
+/// The position of the entry that a hold of this stream names, if a decision compares with it.
+pub fn named_entry(stream: &Stream, hold: &HoldState) -> Option<u64> {
+    match stream.subject {
+        Subject::Session(_) => session::named_entry(hold),
+        Subject::Handoff(_)
+        | Subject::Agent(_)
+        | Subject::Token(_)
+        | Subject::Message(_)
+        | Subject::Conversation(_)
+        | Subject::Teamspace
+        | Subject::Graph(_)
+        | Subject::Subscription(_)
+        | Subject::Ledger => None,
     }
 }
 
 /// The facts a command needs, given the current state.
 pub fn needs(state: Option<&State>, command: &Command) -> Needs {
-    let command = match command {
-        Command::Handoff(command) => command,
-        Command::Message(command) => return command.needs(),
-        Command::Subscription(command) => return command.needs(),
-        Command::Conversation(command) => {
-            return command.needs(state.and_then(State::as_conversation));
-        }
-        Command::Agent(command) => return command.needs(),
-        Command::Graph(command) => return command.needs(),
+    match command {
+        Command::Handoff(command) => command.needs(state.and_then(State::as_handoff)),
+        Command::Message(command) => command.needs(),
+        Command::Subscription(command) => command.needs(),
+        Command::Conversation(command) => command.needs(state.and_then(State::as_conversation)),
+        Command::Agent(command) => command.needs(),
+        Command::Graph(command) => command.needs(),
+        Command::Session(command) => command.needs(state.and_then(State::as_session)),
         Command::Token(_) | Command::Teamspace(_) | Command::Erase { .. } | Command::Fork(_) => {
-            return Needs::default();
+            Needs::default()
         }
-        Command::Session(command) => return command.needs(state.and_then(State::as_session)),
-    };
-    let handoff = state.and_then(State::as_handoff);
-    command.needs(handoff)
+    }
 }
 
 /// Decides, evolves and derives.

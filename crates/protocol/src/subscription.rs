@@ -12,8 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::caller::{Caller, Principal};
 use crate::rejection::Rejection;
-use crate::step::Context;
-use crate::step::{BadHistory, Deadline, Hold, Needs};
+use crate::step::{BadHistory, Context, Deadline, Hold, Needs};
 use crate::time::{Span, Time};
 use aaep::capabilities::Capabilities;
 

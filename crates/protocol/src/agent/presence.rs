@@ -11,8 +11,7 @@ use super::{Agent, Event, Kind};
 use crate::caller::{Caller, Principal};
 use crate::ids::AgentId;
 use crate::rejection::Rejection;
-use crate::step::Context;
-use crate::step::Deadline;
+use crate::step::{Context, Deadline};
 use crate::time::{Span, Time};
 
 /// The grace period after a lost connection. A reloaded page or a train in a tunnel is back by

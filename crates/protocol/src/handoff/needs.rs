@@ -3,7 +3,8 @@
 use super::command::{Command, Looked};
 use super::derive;
 use super::state::Handoff;
-use crate::ids::AgentId;
+use crate::handoff::package::Offer;
+use crate::ids::{AgentId, TaskId};
 use crate::step::Needs;
 
 impl Command {
@@ -13,17 +14,9 @@ impl Command {
         match self {
             Command::Initiate { offer } => {
                 let offered_to = offer.as_ref().and_then(|offer| offer.to_agent.clone());
-                let offered_task = offer
-                    .as_ref()
-                    .and_then(|offer| offer.task.as_ref())
-                    .and_then(|task| task.task_id.clone());
                 let drafted = if offer.is_none() { handoff } else { None };
                 Needs {
                     agent: offered_to.or_else(|| drafted.and_then(|draft| draft.to().cloned())),
-                    hold: offered_task
-                        .as_ref()
-                        .or_else(|| drafted.and_then(|draft| draft.task_id()))
-                        .map(derive::task_key),
                     document: stored(),
                     settings: true,
                     ..Needs::default()
@@ -31,19 +24,13 @@ impl Command {
             }
             Command::Counter { .. } => Needs {
                 agent: handoff.and_then(|handoff| handoff.to().cloned()),
-                hold: handoff.and_then(|handoff| handoff.task_id()).map(derive::task_key),
                 document: stored(),
                 settings: true,
                 ..Needs::default()
             },
             Command::Follow(follow) => {
-                let task_id = follow.offer.task.as_ref().and_then(|task| task.task_id.as_ref());
-                Needs {
-                    agent: follow.offer.to_agent.clone(),
-                    hold: task_id.map(derive::task_key),
-                    settings: true,
-                    ..Needs::default()
-                }
+                let agent = follow.offer.to_agent.clone();
+                Needs { agent, settings: true, ..Needs::default() }
             }
             // The criteria are in the package; without evidence nothing is compared with them.
             Command::Complete(completion)
@@ -76,6 +63,39 @@ impl Command {
             | Command::Warn { .. }
             | Command::Elapse { .. } => Needs::default(),
         }
+    }
+
+    /// The key of the task that it offers.
+    pub fn hold(&self, handoff: Option<&Handoff>) -> Option<String> {
+        fn offered(offer: &Offer) -> Option<&TaskId> {
+            offer.task.as_ref()?.task_id.as_ref()
+        }
+        let stored = || handoff.and_then(Handoff::task_id);
+        let task_id = match self {
+            Command::Initiate { offer: Some(offer) } => offered(offer),
+            Command::Initiate { offer: None } | Command::Counter { .. } => stored(),
+            Command::Follow(follow) => offered(&follow.offer),
+            Command::Draft { .. }
+            | Command::Withdraw { .. }
+            | Command::Approve { .. }
+            | Command::Refuse { .. }
+            | Command::Accept(_)
+            | Command::Reject(_)
+            | Command::Activate { .. }
+            | Command::Delegate { .. }
+            | Command::Reassign(_)
+            | Command::ExtendSla { .. }
+            | Command::Child(_)
+            | Command::Complete(_)
+            | Command::Confirm { .. }
+            | Command::Dispute { .. }
+            | Command::Close { .. }
+            | Command::Verified { .. }
+            | Command::WorkqAnswered { .. }
+            | Command::Warn { .. }
+            | Command::Elapse { .. } => None,
+        };
+        task_id.map(derive::task_key)
     }
 
     /// The agent to whom a part of the work, or the task itself, is handed on.

@@ -158,6 +158,12 @@ impl Command {
     }
 
     /// The facts it needs. A thread without a name is new, so no other sender can know it.
+    /// The key of the thread that it adds to; a thread that begins with it is new.
+    pub fn hold(&self) -> Option<String> {
+        let Command::Send(outgoing) = self else { return None };
+        outgoing.thread_id.as_ref().map(super::thread::key)
+    }
+
     pub fn needs(&self) -> Needs {
         let Command::Send(outgoing) = self else { return Needs::default() };
         let named = outgoing.to.iter().filter_map(|address| match address {
@@ -171,7 +177,6 @@ impl Command {
         Needs {
             directory: Some(directory),
             message: outgoing.reply_to,
-            hold: outgoing.thread_id.as_ref().map(super::thread::key),
             wakes: outgoing.priority == Priority::Critical,
             ..Needs::default()
         }

@@ -14,8 +14,7 @@ use crate::caller::{Caller, Principal, Role};
 use crate::canonical;
 use crate::ids::{AgentId, MessageId, TeamspaceId};
 use crate::ledger::{Stream, Subject};
-use crate::step::Context;
-use crate::step::{self, Directory, Facts, HoldState, State};
+use crate::step::{self, Context, Directory, Facts, HoldState, Holds, State};
 use crate::time::{Span, Time};
 
 const DIRECTORY: [&str; 4] = ["alice", "bob", "carol", "dora"];
@@ -309,12 +308,15 @@ impl World {
             Some(Directory::Everyone) => DIRECTORY.map(agent).to_vec(),
             None => Vec::new(),
         };
-        let hold = needs.hold.and_then(|key| self.holds.get(&key).cloned()).unwrap_or_default();
         let message = needs.message.and_then(|id| self.messages.get(&id).cloned());
         let wakeable = if needs.wakes { WAKEABLE.map(agent).to_vec() } else { Vec::new() };
-        let facts = Facts { directory, wakeable, hold, message, ..Facts::default() };
-        let context = Context { caller: &caller, now: self.now, facts: &facts };
         let stream = Stream { teamspace: caller.teamspace.clone(), subject: Subject::Message(id) };
+        let keys = step::holds(&stream, None, &command);
+        let taken = keys.into_iter().filter_map(|key| self.holds.get_key_value(&key));
+        let taken = taken.map(|(key, hold)| (key.clone(), hold.clone())).collect();
+        let holds = Holds { taken, ..Holds::default() };
+        let facts = Facts { directory, wakeable, holds, message, ..Facts::default() };
+        let context = Context { caller: &caller, now: self.now, facts: &facts };
         let state = self.messages.get(&id).cloned().map(State::Message);
         let change = match step::step(&stream, state.as_ref(), &command, context) {
             Ok(change) if change.events.is_empty() => return "nothing".to_owned(),
@@ -322,7 +324,7 @@ impl World {
             Err(rejection) => return rejection.code().to_owned(),
         };
         for write in change.holds {
-            assert_eq!(write.expected, facts.hold);
+            assert_eq!(&write.expected, facts.holds.get(&write.key));
             self.holds.insert(write.key, write.next);
         }
         let State::Message(message) = change.state else { panic!("a message stays one") };

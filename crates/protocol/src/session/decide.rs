@@ -6,33 +6,21 @@ mod elapse;
 mod end;
 mod hand_over;
 
-use std::collections::HashMap;
-
 pub use answer::{MODIFIED_ACTION_BYTES_MAX, Unanswered};
 
 use super::command::Command;
-use super::event::{Event, Said};
+use super::event::Event;
 use super::state::Session;
 use crate::caller::Principal;
 use crate::ids::SessionId;
 use crate::rejection::Rejection;
-use crate::step::Context;
-use crate::step::{HoldState, HoldWrite};
+use crate::step::{Context, HoldWrite};
 
 /// The result of a decision.
 #[derive(Debug, Default)]
 pub struct Decision {
     pub events: Vec<Event>,
     pub holds: Vec<HoldWrite>,
-}
-
-/// What a session has used before, as far as the events of a command need it.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Known {
-    /// The holds that are not free, by their keys.
-    pub holds: HashMap<String, HoldState>,
-    /// The events of the entries that the holds name, by position; none for an erased entry.
-    pub said: HashMap<u64, Vec<Said>>,
 }
 
 pub fn decide(

@@ -396,6 +396,11 @@ impl Place {
     }
 }
 
+/// The position of the entry whose event uses this hold.
+pub fn named_entry(hold: &HoldState) -> Option<u64> {
+    hold.value.as_deref().and_then(Place::parse).map(|place| place.position)
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.position, self.index)

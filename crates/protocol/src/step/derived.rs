@@ -142,7 +142,10 @@ pub(super) fn hold_changes(
     }
     if let State::Message(message) = after {
         return match before {
-            None => vec![thread::hold_write(&message.sent, message.created_at, &facts.hold)],
+            None => {
+                let found = facts.holds.get(&thread::key(&message.sent.thread_id));
+                vec![thread::hold_write(&message.sent, message.created_at, found)]
+            }
             Some(_) => Vec::new(),
         };
     }
@@ -171,9 +174,10 @@ pub(super) fn hold_changes(
         value: hold.value.clone(),
     };
     // Another stream may have taken a free key meanwhile; then the fact has the current value.
+    let found = facts.holds.get(&new.key);
     let expected = match &old {
-        Some(old) if old.occupied || facts.hold.value.is_none() => stored(old),
-        Some(_) | None => facts.hold.clone(),
+        Some(old) if old.occupied || found.value.is_none() => stored(old),
+        Some(_) | None => found.clone(),
     };
     vec![HoldWrite { key: new.key.clone(), expected, next: stored(&new) }]
 }

@@ -1,13 +1,14 @@
 //! The facts that a decision needs besides its own aggregate, and how it asks for them.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{HoldState, State};
+use super::{Event, HoldState, State};
 use crate::caller::Caller;
 use crate::ids::{AgentId, ConversationId, GraphId, MessageId};
 use crate::time::Time;
 use crate::warning::Kinds;
-use crate::{agent, conversation, graph, message, session, teamspace};
+use crate::{agent, conversation, graph, message, teamspace};
 use aaep::machine::Audience;
 
 /// Everything a decision may look at besides its own aggregate.
@@ -24,7 +25,8 @@ pub struct Facts {
     pub agent: Option<agent::Agent>,
     /// The caller's entry in the directory.
     pub caller: Option<agent::Agent>,
-    pub hold: HoldState,
+    /// Empty as long as all holds are assumed to be free.
+    pub holds: Holds,
     pub document: Option<String>,
     /// The requested agents that exist in the directory.
     pub directory: Vec<AgentId>,
@@ -52,8 +54,26 @@ pub struct Facts {
     pub conversation: Option<Arc<State>>,
     /// Whether a listener could have answered the question whose time is over.
     pub audience: Audience,
-    /// What a session has used so far; `None` as long as all of it is assumed to be new.
-    pub session: Option<Arc<session::Known>>,
+}
+
+/// The holds that were read for a decision, and the entries of its stream that they name.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Holds {
+    /// By key; a free one is missing.
+    pub taken: HashMap<String, HoldState>,
+    /// By position; an erased one is missing.
+    pub entries: HashMap<u64, Event>,
+}
+
+impl Holds {
+    pub fn get(&self, key: &str) -> &HoldState {
+        static FREE: HoldState = HoldState { holder: None, value: None };
+        self.taken.get(key).unwrap_or(&FREE)
+    }
+
+    pub fn is_taken(&self, key: &str) -> bool {
+        self.taken.contains_key(key)
+    }
 }
 
 impl Facts {
@@ -62,12 +82,11 @@ impl Facts {
     }
 }
 
-/// Which facts to read for a command.
+/// Which facts to read for a command, besides its holds ([`super::holds`]).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Needs {
     pub agent: Option<AgentId>,
     pub caller: bool,
-    pub hold: Option<String>,
     /// The hash of the document, as the aggregate's state names it.
     pub document: Option<String>,
     pub directory: Option<Directory>,

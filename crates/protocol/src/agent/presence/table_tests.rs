@@ -8,8 +8,7 @@ use crate::agent::{Agent, Command, Kind, Profile};
 use crate::caller::{Caller, Principal, Role};
 use crate::ids::{AgentId, TeamspaceId};
 use crate::ledger::{Stream, Subject};
-use crate::step::Context;
-use crate::step::{self, Event, Facts, State};
+use crate::step::{self, Context, Event, Facts, State};
 use crate::time::{Span, Time};
 use crate::{codec, rejection::Rejection};
 

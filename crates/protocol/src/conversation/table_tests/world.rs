@@ -16,8 +16,7 @@ use crate::ids::{AgentId, ConversationId, TeamspaceId};
 use crate::ledger::{Recorded, Stream, Subject};
 use crate::rejection::Rejection;
 use crate::signal::hear;
-use crate::step::Context;
-use crate::step::{self, Change, Directory, Facts, State};
+use crate::step::{self, Change, Context, Directory, Facts, State};
 use crate::time::Time;
 
 pub struct World {

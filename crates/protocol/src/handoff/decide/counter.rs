@@ -146,7 +146,7 @@ fn known(
     before: Option<&Package>,
     context: Context<'_>,
 ) -> Result<Known, Rejection> {
-    let hold = &context.facts.hold;
+    let hold = context.facts.holds.get(&derive::task_key(&made.terms.task_id));
     if let Some(holder) = hold.holder.as_deref().and_then(|id| id.parse::<HandoffId>().ok())
         && holder != id
     {

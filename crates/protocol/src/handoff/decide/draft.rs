@@ -8,8 +8,7 @@ use crate::handoff::package::Offer;
 use crate::handoff::state::Handoff;
 use crate::ids::{HandoffId, ThreadId};
 use crate::rejection::Rejection;
-use crate::step::Context;
-use crate::step::Document;
+use crate::step::{Context, Document};
 
 pub fn decide(
     id: HandoffId,

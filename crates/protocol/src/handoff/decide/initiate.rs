@@ -6,7 +6,7 @@ use super::{Decision, calling_agent};
 use crate::agent::Kind;
 use crate::canonical;
 use crate::handoff::check::Essentials;
-use crate::handoff::derive::{Task, decode_task};
+use crate::handoff::derive::{self, Task, decode_task};
 use crate::handoff::edit::policy_differences;
 use crate::handoff::event::{Event, Parties, Proposed};
 use crate::handoff::package::{
@@ -18,8 +18,7 @@ use crate::handoff::workq;
 use crate::ids::{AgentId, HandoffId, ThreadId};
 use crate::rejection::{Conflict, Rejection};
 use crate::roles::{self, Deed};
-use crate::step::Context;
-use crate::step::Document;
+use crate::step::{Context, Document};
 use crate::visibility::Readers;
 
 /// Cycles are refused already, so this only bounds the size of a chain in every package. A longer
@@ -170,14 +169,15 @@ fn check_task(
     let conflict = |conflict| {
         Err(Rejection::OwnershipConflict { task_id: essentials.task_id.clone(), conflict })
     };
-    if let Some(holder) = context.facts.hold.holder.as_deref()
+    let hold = context.facts.holds.get(&derive::task_key(&essentials.task_id));
+    if let Some(holder) = hold.holder.as_deref()
         && let Ok(handoff) = holder.parse::<HandoffId>()
         && handoff != id
     {
         return conflict(Conflict::Active { handoff });
     }
     let offered = offer.task.as_ref().and_then(|task| task.kind);
-    let before = match (context.facts.hold.value.as_deref(), known) {
+    let before = match (hold.value.as_deref(), known) {
         (Some(value), _) => Some(decode_task(value)),
         (None, known) => known,
     };

@@ -22,8 +22,7 @@ use crate::handoff::{Package, Status, derive};
 use crate::ids::{AgentId, HandoffId, TeamspaceId};
 use crate::ledger::{Stream, Subject};
 use crate::rejection::Rejection;
-use crate::step::Context;
-use crate::step::{self, Change, Deadline, Effect, Facts, HoldState, State};
+use crate::step::{self, Change, Context, Deadline, Effect, Facts, HoldState, Holds, State};
 use crate::teamspace::Settings;
 use crate::time::Time;
 use crate::visibility::{self, Readers, Sight};
@@ -205,10 +204,13 @@ impl World {
             self.handoffs.get(name).map(|handoff| State::Handoff(Box::new(handoff.clone())));
         let command = step::Command::Handoff(command.clone());
         let needs = step::needs(state.as_ref(), &command);
+        let keys = step::holds(&stream, state.as_ref(), &command);
+        let taken = keys.into_iter().filter_map(|key| self.holds.get_key_value(&key));
+        let taken = taken.map(|(key, hold)| (key.clone(), hold.clone())).collect();
         let facts = Facts {
             agent: needs.agent.and_then(directory),
             caller: if needs.caller { caller.agent().cloned().and_then(directory) } else { None },
-            hold: needs.hold.and_then(|key| self.holds.get(&key).cloned()).unwrap_or_default(),
+            holds: Holds { taken, ..Holds::default() },
             document: needs
                 .document
                 .and_then(|hash| self.documents.get(&(name.to_owned(), hash)).cloned()),

@@ -11,7 +11,7 @@ use crate::message::command::{Address, MessageContext, Outgoing, RECIPIENTS_MAX}
 use crate::message::event::{Event, Sent};
 use crate::message::kind::Kind;
 use crate::message::state::{self, COORDINATORS, Message};
-use crate::message::thread::Thread;
+use crate::message::thread::{self, Thread};
 use crate::rejection::Rejection;
 use crate::step::Context;
 
@@ -47,7 +47,8 @@ pub fn decide(
     let thread_id = thread_id(id, outgoing, context)?;
     let to = recipients(&from, outgoing, context)?;
     match by {
-        By::Agent => Thread::of(&context.facts.hold).check(outgoing.sequence, context.now)?,
+        By::Agent => Thread::of(context.facts.holds.get(&thread::key(&thread_id)))
+            .check(outgoing.sequence, context.now)?,
         // The server's own messages are bounded by the events that cause them.
         By::Server => {}
     }

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use super::{Decision, Known};
+use super::Decision;
 use crate::agent::Kind;
 use crate::caller::{Caller, Principal};
 use crate::hidden::first_hidden;
@@ -17,8 +17,7 @@ use crate::session::state::{Place, Session, hold_key, no_conversation, opening};
 use crate::session::{
     ANNOUNCED_EVENTS_MAX, CLOCK_AHEAD_MAX, CRITICAL_EVENTS_MAX, CRITICAL_WINDOW, SESSION_EVENTS_MAX,
 };
-use crate::step::Context;
-use crate::step::{HoldState, HoldWrite};
+use crate::step::{self, Context, HoldState, HoldWrite, Holds};
 use crate::time::{Span, Time};
 use aaep::AGENT_ID;
 use aaep::event::{self, Payload};
@@ -48,7 +47,6 @@ pub fn decide(
         producer,
         session: state.cloned(),
         position: state.map_or(0, |session| session.n_entries) + 1,
-        known: context.facts.session.as_deref(),
         context,
         used: HashMap::new(),
         holds: Vec::new(),
@@ -81,7 +79,6 @@ struct Batch<'a> {
     session: Option<Session>,
     /// The position of their entry.
     position: u64,
-    known: Option<&'a Known>,
     context: Context<'a>,
     /// The keys that they use, and the index of the event that uses each.
     used: HashMap<String, usize>,
@@ -110,12 +107,11 @@ impl Batch<'_> {
         self.announced.after_loss |= !self.speaks();
         let place = Place { position: self.position, index: self.announced.events.len() };
         let mut uses = Vec::new();
-        let (id, known, used) = (self.id, self.known, &self.used);
+        let (id, holds, used) = (self.id, &self.context.facts.holds, &self.used);
         let looked_at = RefCell::new(Vec::new());
         let is_used = |one: &Used| {
             let key = hold_key(id, one);
-            let is_used = used.contains_key(&key)
-                || known.is_some_and(|known| known.holds.contains_key(&key));
+            let is_used = used.contains_key(&key) || holds.is_taken(&key);
             looked_at.borrow_mut().push(key);
             is_used
         };
@@ -164,15 +160,12 @@ impl Batch<'_> {
         let event_id = event.envelope.event_id.as_ref();
         let key = hold_key(self.id, &Used::Event(event_id.to_owned()));
         let in_batch = self.used.get(&key).map(|index| &self.announced.events[*index]);
-        let hold = self.known.and_then(|known| Some((known, known.holds.get(&key)?)));
-        let recorded = match (in_batch, hold) {
-            (None, None) => return Ok(false),
-            (Some(said), _) => Some(said),
+        let holds = &self.context.facts.holds;
+        let recorded = match in_batch {
+            Some(said) => Some(said),
+            None if !holds.is_taken(&key) => return Ok(false),
             // An erased event cannot be compared any more, and must not be announced again.
-            (None, Some((known, hold))) => {
-                let place = hold.value.as_deref().and_then(Place::parse);
-                place.and_then(|place| known.said.get(&place.position)?.get(place.index))
-            }
+            None => said_at(holds, &key),
         };
         match recorded {
             Some(recorded) if recorded != said => Err(Flaw {
@@ -255,6 +248,14 @@ impl Batch<'_> {
         announced.foreseen = Foreseen(Some(Box::new(session)));
         Decision { events: vec![Event::Announced(Box::new(announced))], holds }
     }
+}
+
+/// The recorded event that a hold names.
+fn said_at<'a>(holds: &'a Holds, key: &str) -> Option<&'a Said> {
+    let place = holds.get(key).value.as_deref().and_then(Place::parse)?;
+    let entry = holds.entries.get(&place.position)?;
+    let step::Event::Session(Event::Announced(announced)) = entry else { return None };
+    announced.events.get(place.index)
 }
 
 /// Why a session cannot begin.

@@ -6,8 +6,7 @@ use crate::ids::SessionId;
 use crate::rejection::Rejection;
 use crate::session::event::{Delivered, Event, Handover};
 use crate::session::state::{Session, handed_key, handover_key};
-use crate::step::Context;
-use crate::step::{HoldState, HoldWrite};
+use crate::step::{Context, HoldState, HoldWrite};
 
 pub fn decide(
     id: &SessionId,
@@ -18,8 +17,7 @@ pub fn decide(
     check_server(context, "record the result of a handoff")?;
     let Some(session) = state else { return Ok(Decision::default()) };
     let key = handover_key(id, &handover.event_id);
-    let is_known = context.facts.session.as_ref().is_some_and(|it| it.holds.contains_key(&key));
-    if is_known || session.handover.as_ref() == Some(handover) {
+    if context.facts.holds.is_taken(&key) || session.handover.as_ref() == Some(handover) {
         return Ok(Decision::default());
     }
     let take = |key, value: String| HoldWrite {

@@ -15,8 +15,7 @@ use crate::ids::{AgentId, ConversationId, TeamspaceId, TransferId};
 use crate::ledger::{Stream, Subject};
 use crate::queue;
 use crate::rejection::Rejection;
-use crate::step::Context;
-use crate::step::{self, Change, Deadline, Directory, Facts, HoldState, QueueOf, State};
+use crate::step::{self, Change, Context, Deadline, Directory, Facts, HoldState, QueueOf, State};
 use crate::time::{Span, Time};
 use crate::transfer::command::{Act, Command, Request, Transfer};
 
