@@ -47,7 +47,8 @@ impl Engine {
         if let Some(id) = needs.conversation {
             let subject = Subject::Conversation(id);
             let related = Stream { teamspace: stream.teamspace.clone(), subject };
-            facts.conversation = self.current(&related).await?;
+            facts.conversation =
+                self.current(&related).await?.and_then(|it| it.shared_conversation());
         }
         if !needs.unanswered.is_empty() {
             facts.audience = self.asked.audience(stream, &needs.unanswered);

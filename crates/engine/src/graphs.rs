@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use protocol::conversation::graph::{TurnAnswer, TurnAsked, TurnFacts};
+use protocol::conversation::graph::{TurnAnswer, TurnFacts};
+use protocol::conversation::turn_asked::TurnAsked;
 use protocol::graph::Ready;
 use protocol::ids::{GraphId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};

@@ -13,10 +13,12 @@ use aaep::negotiate::{self, Offer, Standing};
 use aaep::{EXTENSION_CONTEXT, VERSION};
 use protocol::agent::Kind;
 use protocol::caller::{Caller, Principal};
+use protocol::conversation::state::conversation_of;
 use protocol::ids::SubscriptionId;
+use protocol::ledger::{Stream, Subject};
 use protocol::rejection::Rejection;
 use protocol::session::{Answer, Given, Response};
-use protocol::step::Command;
+use protocol::step::{Command, State};
 use protocol::subscription::{self, Open, REASON_BYTES_MAX};
 use serde_json::Number;
 
@@ -46,9 +48,12 @@ impl Engine {
         request: Request,
     ) -> Result<Result<Accepted, Rejected>, SubmitError> {
         let offer = self.offer(caller, host).await?;
-        let agreed = negotiate::version(&request.aaep_version).and_then(|version| {
-            Ok((version, negotiate::negotiate(&request.capabilities, &offer)?))
-        });
+        let mut capabilities = request.capabilities;
+        if capabilities.languages.is_none() {
+            capabilities.languages = self.own_language(caller).await?.map(|own| vec![own]);
+        }
+        let agreed = negotiate::version(&request.aaep_version)
+            .and_then(|version| Ok((version, negotiate::negotiate(&capabilities, &offer)?)));
         let (version, honored) = match agreed {
             Ok(agreed) => agreed,
             Err(refusal) => return Ok(Err(refusal.into())),
@@ -71,6 +76,17 @@ impl Engine {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// The language of a customer, as its conversation knows it.
+    async fn own_language(&self, caller: &Caller) -> Result<Option<String>, StoreError> {
+        let Principal::Customer(name) = &caller.principal else { return Ok(None) };
+        let Some(id) = conversation_of(name) else { return Ok(None) };
+        let subject = Subject::Conversation(id);
+        let stream = Stream { teamspace: caller.teamspace.clone(), subject };
+        let state = self.current(&stream).await?;
+        let conversation = state.as_deref().and_then(State::as_conversation);
+        Ok(conversation.and_then(|it| it.setup.customer.language.clone()))
     }
 
     /// Changes the terms. If no terms can be agreed, the subscription ends.

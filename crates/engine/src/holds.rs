@@ -53,7 +53,7 @@ impl Engine {
                 return Err(StoreError::Overloaded);
             }
             if let Ok(event) = codec::decode(&entry.name, entry.version, text) {
-                holds.entries.insert(entry.position, event);
+                step::add_named(&mut holds, entry.position, event);
             }
         }
         Ok(holds)

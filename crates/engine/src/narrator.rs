@@ -144,7 +144,7 @@ impl Engine {
     async fn happened(
         &self,
         entry: &Entry,
-    ) -> Result<Option<(Box<Conversation>, ConversationEvent)>, StoreError> {
+    ) -> Result<Option<(Arc<Conversation>, ConversationEvent)>, StoreError> {
         let is_told = entry.name == "conversation.routed"
             || entry.name == "callback.asked"
             || entry.name.starts_with("transfer.");

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use protocol::agent::Kind;
 use protocol::caller::Caller;
 use protocol::codec;
+use protocol::handoff::readers::Readers;
 use protocol::handoff::{Handoff, Package, derive};
 use protocol::ids::{HandoffId, TaskId, TeamspaceId};
 use protocol::ledger::{Entry, Stream, Subject};
 use protocol::rejection::{Conflict, Rejection};
 use protocol::step::{Event, State};
-use protocol::visibility::{self, EntrySight, Readers, Sight};
+use protocol::visibility::{self, EntrySight, Sight};
 
 use crate::Engine;
 use crate::port::{List, ListOf, StoreError};
@@ -156,7 +157,7 @@ impl Engine {
     async fn readers_of(&self, stream: &Stream, state: &State) -> Result<Readers, StoreError> {
         let State::Handoff(handoff) = state else { return Ok(Readers::Team) };
         let Handoff::Made(made) = handoff.as_ref() else { return Ok(Readers::Team) };
-        if let Some(recorded) = visibility::readers(made) {
+        if let Some(recorded) = derive::readers(made) {
             return Ok(recorded);
         }
         let text = self.store.document(stream, &made.terms.package_hash).await?;

@@ -4,6 +4,7 @@ use aaep::cursor::Cursor;
 use aaep::machine::{Outcome, Used};
 use protocol::codec;
 use protocol::hidden;
+use protocol::ids::TeamspaceId;
 use protocol::ledger::{Stream, Subject};
 use protocol::session::Event;
 use protocol::session::command::{Given, Response};
@@ -55,7 +56,7 @@ pub enum Question {
         default_response: Option<String>,
         at: Time,
     },
-    /// The producer went on, or the session is over.
+    /// The producer went on, the session is over, or its producer has lost the conversation.
     Withdrawn,
     /// It was settled, and what was said is gone.
     Erased {
@@ -134,7 +135,10 @@ impl Engine {
         let pending = session.machine.pending().iter();
         let mut open = pending.filter(|question| question.reply_token() == reply_token);
         if let Some(question) = open.next() {
-            return Ok(Some(Question::Open { due: question.due() }));
+            return Ok(Some(match self.is_heard(&stream.teamspace, &session).await? {
+                true => Question::Open { due: question.due() },
+                false => Question::Withdrawn,
+            }));
         }
         let used = Used::Token(reply_token.to_owned());
         let Some(value) = self.session_hold(stream, &used).await? else { return Ok(None) };
@@ -183,6 +187,18 @@ impl Engine {
                 rung = bell.changed() => rung.map_err(|_| StoreError::Closed)?,
             }
         }
+    }
+
+    /// Whether the producer of a session is heard now.
+    pub(crate) async fn is_heard(
+        &self,
+        teamspace: &TeamspaceId,
+        session: &Session,
+    ) -> Result<bool, StoreError> {
+        let Some(id) = session.conversation else { return Ok(true) };
+        let subject = Subject::Conversation(id);
+        let state = self.current(&Stream { teamspace: teamspace.clone(), subject }).await?;
+        Ok(session.is_heard(state.as_deref().and_then(State::as_conversation)))
     }
 
     async fn session_hold(

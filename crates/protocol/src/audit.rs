@@ -15,9 +15,10 @@ use std::fmt;
 use crate::canonical::Hash;
 use crate::checkpoint::Checkpoint;
 use crate::codec;
+use crate::ledger::BadHistory;
 use crate::ledger::{Body, Entry, Erased, GENESIS, Stream};
 use crate::merkle::Edge;
-use crate::step::{self, BadHistory, Event, State};
+use crate::step::{self, Event, State};
 
 pub use forks::Fork;
 use forks::Forks;

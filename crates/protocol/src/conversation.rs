@@ -8,17 +8,23 @@
 //! holder changes. Messages are entries of the ledger and rows of the store; the state holds only
 //! their number and their hash. Nothing here depends on how a command arrived.
 
+pub mod author;
 pub mod command;
 pub mod customer_text;
 pub mod decide;
 pub mod event;
 pub mod evolve;
 pub mod graph;
+pub mod loop_guard;
+pub mod not_heard;
 pub mod part;
 pub mod reader;
 pub mod state;
+pub mod told;
 pub mod topology;
+pub mod turn_asked;
 pub mod turn_delivery;
+pub mod turn_route;
 
 #[cfg(test)]
 mod table_tests;

@@ -2,9 +2,9 @@
 
 use crate::caller::{Caller, Principal};
 use crate::handoff::Status;
-use crate::handoff::decide::check_text;
 use crate::ledger::Erased;
 use crate::message::Message;
+use crate::notes::check_text;
 use crate::rejection::Rejection;
 use crate::step::State;
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::caller::Caller;
 use crate::canonical::{self, Hash};
-use crate::handoff::decide::check_text;
+use crate::notes::check_text;
 use crate::rejection::Rejection;
 
 /// The state of the ledger itself.

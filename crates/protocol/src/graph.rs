@@ -2,7 +2,7 @@
 //! version. The text is stored beside the entry, which names it by its hash.
 //! [`route`](crate::route) checks that a graph is sound.
 
-mod ready;
+pub mod ready;
 #[cfg(test)]
 mod tests;
 
@@ -12,9 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::Kind;
 use crate::canonical;
+use crate::ledger::BadHistory;
 use crate::rejection::Rejection;
 use crate::route::{AgentGraph, Compiled, GraphProblem, NodeKind};
-use crate::step::{BadHistory, Context, Directory, Document, Needs};
+use crate::step::{Context, Directory, Needs};
+use crate::stored::Document;
 use crate::warning::{Named, check_kinds};
 
 pub use ready::Ready;

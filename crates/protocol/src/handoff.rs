@@ -23,18 +23,24 @@ pub mod event;
 pub mod evolve;
 pub mod gate;
 pub mod lint;
+mod needed;
 mod needs;
 pub mod package;
+pub mod readers;
+pub mod reject_reason;
 pub mod sla;
 pub mod state;
+pub mod status;
 pub mod workq;
 
 #[cfg(test)]
 mod table_tests;
 
-pub use command::{Command, RejectReason};
+pub use command::Command;
 pub use decide::decide;
 pub use event::Event;
 pub use evolve::evolve;
 pub use package::{Offer, Package};
-pub use state::{Handoff, Made, Stage, Status};
+pub use reject_reason::RejectReason;
+pub use state::{Handoff, Made, Stage};
+pub use status::Status;

@@ -28,6 +28,13 @@ pub const GENESIS: Hash = [0; 32];
 /// A typical size of the hashed form of an entry, to reserve room.
 const HASHED_BYTES: usize = 512;
 
+/// The ledger holds an order of events that no decision could have produced.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("event {event} does not follow from the events before it")]
+pub struct BadHistory {
+    pub event: &'static str,
+}
+
 /// What a stream is about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Subject {

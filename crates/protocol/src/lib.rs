@@ -5,6 +5,7 @@
 //!
 //! 1. [`ids`], [`time`], [`caller`]: the basic types of everything else.
 //! 2. [`step`]: one command against one aggregate, and the [`step::Change`] that follows.
+//!    [`stored`]: what the store keeps besides the entries.
 //! 3. [`handoff`]: a task moves to a new owner. [`message`]: agents tell each other things.
 //!    [`conversation`]: a chat with a customer, held by one agent at a time.
 //!    [`agent`] and [`token`]: who takes part. [`teamspace`]: the tenant they all work in.
@@ -35,6 +36,8 @@ pub mod ledger;
 pub mod merkle;
 pub mod message;
 pub mod narrator;
+pub mod notes;
+pub mod problem;
 pub mod queue;
 pub mod rejection;
 pub mod roles;
@@ -43,6 +46,7 @@ pub mod sealed_cursor;
 pub mod session;
 pub mod signal;
 pub mod step;
+pub mod stored;
 pub mod subscription;
 pub mod teamspace;
 pub mod token;

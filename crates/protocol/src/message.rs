@@ -8,6 +8,7 @@
 
 pub mod audit_line;
 pub mod command;
+pub mod context;
 pub mod decide;
 pub mod event;
 pub mod evolve;

@@ -5,12 +5,15 @@
 //! The id of an event derives from its entry, so that announcing it again changes nothing.
 
 pub mod manifest;
+pub mod ours;
 pub mod settled;
 pub mod texts;
 mod told;
 
 #[cfg(test)]
 mod tests;
+
+pub use ours::{SESSION_PREFIX, is_ours, producer, reads_as_ours};
 
 use std::collections::BTreeMap;
 
@@ -24,10 +27,7 @@ use crate::session::event::{Handover, HandoverOutcome};
 use crate::time::Time;
 use crate::transfer;
 use aaep::event::TargetKind;
-use aaep::{AGENT_ID, CONNECTED, ON_HOLD, RINGING, WAITING};
-
-/// The prefix of our own session ids. No producer may use it.
-pub const SESSION_PREFIX: &str = "sess_tasuki";
+use aaep::{CONNECTED, ON_HOLD, RINGING, WAITING};
 
 /// An entry of a conversation, and what its texts need.
 #[derive(Debug, Clone, Copy)]
@@ -82,19 +82,6 @@ impl Asked {
         let handover = Handover { event_id, outcome, transfer: None, to: None, number: None };
         Some(Self { session, handover })
     }
-}
-
-pub fn producer() -> AgentId {
-    AGENT_ID.parse().expect("it is a name")
-}
-
-pub fn is_ours(session: &SessionId) -> bool {
-    session.as_str().starts_with(SESSION_PREFIX)
-}
-
-/// The same, as a person reads it.
-pub fn reads_as_ours(session: &SessionId) -> bool {
-    session.as_str().to_lowercase().starts_with(SESSION_PREFIX)
 }
 
 pub fn transfer_session(id: TransferId) -> SessionId {

@@ -11,13 +11,15 @@ pub mod order;
 pub mod patience;
 pub mod settings;
 pub mod wait;
+pub mod wanted;
 
-pub use choose::{Candidate, Ineligible, SkillWanted, Wanted, choose, eligible};
+pub use choose::{Candidate, Ineligible, choose, eligible};
 pub use hours::OpeningHours;
 pub use order::{OrderKey, order_key};
 pub use patience::{Overflow, Patience, Relax, RelaxStep};
 pub use settings::{Mode, Settings};
 pub use wait::{EstimatedWait, Flow, estimate};
+pub use wanted::{SkillWanted, Wanted};
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! The reasons to reject a command: a closed set, each with a stable code. A rejection changes
 //! nothing; the caller may correct what it names and try again.
 
-use crate::conversation::event::Why;
+use crate::conversation::not_heard::Why;
 use crate::handoff::Status;
 use crate::ids::{AgentId, HandoffId, TaskId, TransferId};
 use crate::session::Unanswered;

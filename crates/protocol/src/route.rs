@@ -15,6 +15,7 @@ pub mod compiled;
 pub mod decision;
 pub mod graph;
 pub mod intent;
+pub mod language;
 pub mod read;
 pub mod regexes;
 pub mod words;

@@ -11,12 +11,14 @@ pub mod handover;
 pub mod reply_token;
 mod silence;
 pub mod state;
+pub mod unanswered;
 
 pub use command::{Answer, Command, Given, Response};
-pub use decide::{Decision, MODIFIED_ACTION_BYTES_MAX, Unanswered, decide};
+pub use decide::{Decision, MODIFIED_ACTION_BYTES_MAX, decide};
 pub use event::Event;
 pub use evolve::evolve;
 pub use state::{Question, Session, Status, named_entry};
+pub use unanswered::Unanswered;
 
 use crate::time::Span;
 

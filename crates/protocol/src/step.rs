@@ -3,19 +3,17 @@
 //! Only this module knows which aggregates exist.
 
 mod accessors;
+mod aggregate;
 mod derived;
 mod elapsed;
 mod evolve;
 mod facts;
+mod needs;
 mod outcome;
 mod warnings;
 
-use std::borrow::Cow;
-
-use serde::{Deserialize, Serialize};
-
 use crate::conversation::turn_delivery;
-use crate::fork::{self, Forked};
+use crate::fork::{self};
 use crate::handoff::command::Looked;
 use crate::handoff::package::{Artifact, Priority};
 use crate::handoff::workq::{Transfer, Way};
@@ -23,7 +21,6 @@ use crate::handoff::{self, Handoff};
 use crate::ids::{AgentId, HandoffId, MessageId, SessionId};
 use crate::ledger::{Erased, Recorded, Stream, Subject};
 use crate::rejection::Rejection;
-use crate::time::Time;
 use crate::{
     agent, codec, conversation, erasure, graph, message, session, subscription, teamspace, token,
 };
@@ -31,78 +28,15 @@ use aaep::AGENT_ID;
 
 use derived::{deadline_changes, effect_changes, hold_changes};
 
+pub use crate::ledger::BadHistory;
+pub use crate::stored::{Deadline, Document, Effect, Hold, HoldState, HoldWrite};
+pub use aggregate::{Command, Event, State};
 pub use derived::{deadlines, work};
 pub use elapsed::elapsed;
 pub use evolve::evolve;
-pub use facts::{Context, Directory, Facts, Holds, Needs, QueueOf};
+pub use facts::{Context, Facts, Holds};
+pub use needs::{Directory, Needs, QueueOf};
 pub use outcome::{Outcome, Refused, Went};
-
-/// A command to one aggregate.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Command {
-    Handoff(handoff::Command),
-    Agent(agent::Command),
-    Token(token::Command),
-    Message(message::Command),
-    Conversation(conversation::Command),
-    Teamspace(teamspace::Command),
-    Graph(graph::Command),
-    Subscription(subscription::Command),
-    Session(session::Command),
-    /// Erases the body of one entry of the stream, for whichever aggregate it belongs to.
-    Erase {
-        position: u64,
-        reason: String,
-    },
-    Fork(fork::Fork),
-}
-
-/// An event of one aggregate.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Event {
-    Handoff(handoff::Event),
-    Agent(agent::Event),
-    Token(token::Event),
-    Message(message::Event),
-    Conversation(conversation::Event),
-    Teamspace(teamspace::Event),
-    Graph(graph::Event),
-    Subscription(subscription::Event),
-    Session(session::Event),
-    Erased(Erased),
-    Forked(Forked),
-}
-
-/// The state of one aggregate. It can be rebuilt from its events at any time, so its stored form
-/// may change.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum State {
-    Handoff(Box<Handoff>),
-    Agent(agent::Agent),
-    Token(token::Token),
-    Ledger(fork::Forks),
-    Message(message::Message),
-    Conversation(Box<conversation::Conversation>),
-    Teamspace(teamspace::Teamspace),
-    Graph(graph::Graph),
-    Subscription(Box<subscription::Subscription>),
-    Session(Box<session::Session>),
-}
-
-/// A time at which the server must act.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Deadline {
-    pub name: Cow<'static, str>,
-    pub due: Time,
-}
-
-/// Something that must happen outside for as long as the state wants it. Its result returns as a
-/// command.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Effect {
-    /// Unique within the stream.
-    pub name: Cow<'static, str>,
-}
 
 /// What an effect does, as data.
 #[derive(Debug, Clone, PartialEq)]
@@ -136,36 +70,6 @@ pub struct Wake {
     pub kind: message::Kind,
 }
 
-/// A unique key that a state occupies or leaves free, with a small value that remains either way.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hold {
-    pub key: String,
-    pub occupied: bool,
-    pub value: Option<String>,
-}
-
-/// What the store knows about a key. `holder` is the id of the stream that occupies it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct HoldState {
-    pub holder: Option<String>,
-    pub value: Option<String>,
-}
-
-/// A compare-and-set of one key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HoldWrite {
-    pub key: String,
-    pub expected: HoldState,
-    pub next: HoldState,
-}
-
-/// A text that events name by its hash and that is stored beside them, once.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Document {
-    pub hash: String,
-    pub text: String,
-}
-
 /// All that follows from one command. Empty `events` means: nothing happened, store nothing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
@@ -194,39 +98,6 @@ pub struct Line {
     pub event: usize,
 }
 
-/// The ledger holds an order of events that no decision could have produced.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("event {event} does not follow from the events before it")]
-pub struct BadHistory {
-    pub event: &'static str,
-}
-
-impl Command {
-    pub fn name(&self) -> &'static str {
-        match self {
-            Command::Handoff(command) => command.name(),
-            Command::Agent(command) => command.name(),
-            Command::Token(token::Command::Issue { .. }) => "issue",
-            Command::Token(token::Command::Revoke) => "revoke",
-            Command::Message(command) => command.name(),
-            Command::Conversation(command) => command.name(),
-            Command::Teamspace(teamspace::Command::Create { .. }) => "create_teamspace",
-            Command::Teamspace(teamspace::Command::Configure { .. }) => "configure_teamspace",
-            Command::Graph(graph::Command::Save { .. }) => "save_graph",
-            Command::Graph(graph::Command::Remove) => "remove_graph",
-            Command::Subscription(command) => command.name(),
-            Command::Session(command) => command.name(),
-            Command::Erase { .. } => "erase",
-            Command::Fork(_) => "fork",
-        }
-    }
-
-    /// Whether it says that a limit of a handoff has passed.
-    pub fn is_escalation(&self) -> bool {
-        matches!(self, Command::Handoff(handoff::Command::Elapse { .. }))
-    }
-}
-
 /// Whether a hold is one of several that are alike, such as the slots of an agent.
 pub fn is_slot(hold_key: &str) -> bool {
     agent::is_slot(hold_key)
@@ -253,6 +124,13 @@ pub fn holds(stream: &Stream, state: Option<&State>, command: &Command) -> Vec<S
             | Command::Erase { .. }
             | Command::Fork(_),
         ) => Vec::new(),
+    }
+}
+
+/// Adds an entry that a hold names.
+pub fn add_named(holds: &mut Holds, position: u64, event: Event) {
+    if let Event::Session(session::Event::Announced(announced)) = event {
+        holds.announced.insert(position, announced.events);
     }
 }
 
@@ -454,9 +332,9 @@ fn decide_agent(
     context: Context<'_>,
 ) -> Result<Decided, Rejection> {
     let known = if let Some(State::Agent(known)) = state { Some(known) } else { None };
-    // The name under which the server announces is reserved.
-    if known.is_none() && id.as_str() == AGENT_ID {
-        return Err(Rejection::AlreadyExists { what: "the server, which has this name" });
+    // The server announces and sends under names of its own; one is the coordinators' address.
+    if known.is_none() && (id.as_str() == AGENT_ID || message::state::is_reserved(id)) {
+        return Err(Rejection::AlreadyExists { what: "a name of the server's own" });
     }
     let events = agent::decide(known, command, context)?;
     Ok(Decided::events(events.into_iter().map(Event::Agent)))

@@ -11,8 +11,10 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use crate::caller::{Caller, Principal};
+use crate::ledger::BadHistory;
 use crate::rejection::Rejection;
-use crate::step::{BadHistory, Context, Deadline, Hold, Needs};
+use crate::step::{Context, Needs};
+use crate::stored::{Deadline, Hold};
 use crate::time::{Span, Time};
 use aaep::capabilities::Capabilities;
 

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::caller::Caller;
 use crate::form;
 use crate::handoff::sla::Slas;
+use crate::ledger::BadHistory;
 use crate::rejection::Rejection;
-use crate::step::BadHistory;
 use crate::time::Span;
 
 /// A name is one line in a list.

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::caller::{Caller, Principal, Role};
 use crate::conversation::state::conversation_of;
 use crate::ids::{AgentId, TokenId};
+use crate::ledger::BadHistory;
 use crate::rejection::Rejection;
-use crate::step::BadHistory;
 use crate::time::Time;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,6 +12,7 @@ pub mod command;
 pub mod decide;
 pub mod event;
 pub mod evolve;
+pub mod kind;
 pub mod state;
 pub mod status;
 
@@ -23,5 +24,6 @@ pub use command::Command;
 pub use decide::decide;
 pub use event::Event;
 pub use evolve::evolve;
-pub use state::{Kind, Transfer};
+pub use kind::Kind;
+pub use state::Transfer;
 pub use status::{Action, Status};

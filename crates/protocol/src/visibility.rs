@@ -4,14 +4,12 @@
 //! Most answers follow from the caller and the thing alone. If it matters whether the caller is a
 //! human, the answer says so, and the engine looks it up in the directory.
 
-use serde::{Deserialize, Serialize};
-
 use crate::agent::{self, Kind};
 use crate::caller::{Caller, Principal, Role};
 use crate::conversation::Conversation;
 use crate::handoff::derive::Task;
-use crate::handoff::package::{Classification, Policy, Visibility};
-use crate::handoff::state::{Approval, Handoff, Made};
+use crate::handoff::readers::Readers;
+use crate::handoff::state::{Handoff, Made};
 use crate::handoff::{self, Status};
 use crate::ids::{AgentId, HandoffId};
 use crate::ledger::{Entry, Subject};
@@ -20,36 +18,6 @@ use crate::roles::{self, Deed};
 use crate::session::Session;
 use crate::step::{Event, State};
 use crate::token;
-
-/// Who may read a handoff, the fewest first.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Readers {
-    /// The sender, the target, the owners in the chain and so the delegator, the approvers and
-    /// verifiers that were asked, coordinators and operators.
-    Private,
-    /// The same, and every human of the teamspace.
-    HumanAudit,
-    /// Every member of the teamspace.
-    #[default]
-    Team,
-}
-
-impl Readers {
-    pub fn of(policy: &Policy) -> Self {
-        match (policy.visibility, policy.classification) {
-            (Some(Visibility::Private), _) => Readers::Private,
-            (Some(Visibility::HumanAudit), _) => Readers::HumanAudit,
-            (Some(Visibility::Team) | None, Classification::Internal) => Readers::Team,
-            // A proposal with `team` is refused.
-            (Some(Visibility::Team) | None, Classification::Restricted) => Readers::Private,
-        }
-    }
-
-    pub fn is_team(&self) -> bool {
-        *self == Readers::Team
-    }
-}
 
 /// Whether a caller may read something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,17 +44,6 @@ pub enum EntrySight {
     AsHandoff {
         part: Option<HandoffId>,
     },
-}
-
-/// Who may read a proposed handoff; `None` if it predates this field, so that only its package
-/// tells. If its policy is laxer than what was agreed on, it gives no access until a human has
-/// approved it.
-pub fn readers(made: &Made) -> Option<Readers> {
-    let own = made.terms.readers?;
-    Some(match (&made.terms.loosens, made.approval) {
-        (Some(agreed), Approval::Wanted | Approval::NotNeeded) => own.min(Readers::of(agreed)),
-        (Some(_), Approval::Given) | (None, _) => own,
-    })
 }
 
 /// Whether a caller may read a thing; `readers` applies to a proposed handoff.

@@ -60,19 +60,28 @@ impl Listening {
             if n_told < UNDER_WAY_MAX {
                 self.tell_how_it_stands(honored, &session);
             }
-            self.put_questions(&stream, &session, start);
+            self.put_questions(&stream, &session, start).await?;
         }
         Ok(())
     }
 
     /// Queues the questions of a session. Those asked after `until` arrive as ordinary events.
-    fn put_questions(&mut self, stream: &Stream, session: &Session, until: Cursor) {
+    async fn put_questions(
+        &mut self,
+        stream: &Stream,
+        session: &Session,
+        until: Cursor,
+    ) -> Result<(), StoreError> {
+        if !self.engine.is_heard(&stream.teamspace, session).await? {
+            return Ok(());
+        }
         let put = |question: &Question| First::Question {
             session: stream.clone(),
             place: question.place,
             until,
         };
         self.first.extend(session.questions.iter().map(put));
+        Ok(())
     }
 
     /// The next question, in its current state. Dropping the future loses nothing.
@@ -101,7 +110,7 @@ impl Listening {
             if session.questions.is_empty() || !self.is_wanted(&session).await? {
                 continue;
             }
-            self.put_questions(&stream, &session, place);
+            self.put_questions(&stream, &session, place).await?;
         }
         Ok(())
     }

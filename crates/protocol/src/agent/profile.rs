@@ -1,14 +1,19 @@
 //! The profile of an agent, and what follows from it: its identity in a conversation, and how many
 //! conversations it holds at once.
 
+use crate::queue::wanted::SKILL_LEVEL_MAX;
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
-use super::{Agent, Kind};
+use super::kind::Kind;
+use super::state::Agent;
 use crate::form;
+use crate::hidden::first_hidden;
 use crate::ids::AgentId;
 use crate::json;
 use crate::rejection::Rejection;
+use aaep::AGENT_ID;
+use base::lookalike::letters;
 
 /// What an agent shows of itself. Only operators write it, because other agents follow it as
 /// advice.
@@ -82,8 +87,6 @@ pub const ICON_CHARACTERS_MAX: usize = 8;
 /// Names of teams and skills are shown in tables.
 pub const LABEL_BYTES_MAX: usize = 100;
 
-pub const SKILL_LEVEL_MAX: u8 = 5;
-
 /// Visible characters without blanks, at most `ICON_CHARACTERS_MAX` of them.
 const ICON: &str = r"^[^\s\x00-\x1F\x7F-\x9F\u061C\u200E\u200F]*$";
 /// A name appears in the middle of a line.
@@ -101,7 +104,9 @@ const LABEL_OR_NONE: &str = concat!(
 );
 
 fn name_expected() -> String {
-    format!("one line of at most {PROFILE_TEXT_BYTES_MAX} bytes")
+    format!(
+        "one line of at most {PROFILE_TEXT_BYTES_MAX} bytes that can be seen, without `{AGENT_ID}`"
+    )
 }
 
 fn icon_expected() -> String {
@@ -182,7 +187,9 @@ pub(super) fn check(kind: Kind, profile: &Profile) -> Result<(), Rejection> {
     let invalid = |field: &str, expected: String| {
         Err(Rejection::SchemaInvalid { field: format!("profile.{field}"), expected })
     };
-    if profile.name.len() > PROFILE_TEXT_BYTES_MAX || profile.name.chars().any(is_unprintable) {
+    let name = &profile.name;
+    let is_plain = !name.chars().any(is_unprintable) && first_hidden(name).is_none();
+    if name.len() > PROFILE_TEXT_BYTES_MAX || !is_plain || letters(name).contains(AGENT_ID) {
         return invalid("name", name_expected());
     }
     if profile.description.len() > PROFILE_TEXT_BYTES_MAX {

@@ -1,18 +1,17 @@
 //! Decides on a command.
 
+use super::CONTACT_BYTES_MAX;
 use super::{Ask, Asked, Command, Event, Settle, Settled};
 use crate::agent::Kind as AgentKind;
 use crate::conversation::decide::check_queue;
-use crate::conversation::event::{Event as ConversationEvent, Why};
+use crate::conversation::event::Event as ConversationEvent;
+use crate::conversation::not_heard::Why;
 use crate::conversation::state::{Conversation, Side};
-use crate::handoff::decide::check_text;
+use crate::notes::check_text;
 use crate::rejection::Rejection;
 use crate::step::Context;
 use crate::time::Span;
 use crate::transfer::decide::{cancelled, is_in_queue, queue_of};
-
-/// Room for a number, an address or a link, not for a letter.
-pub const CONTACT_BYTES_MAX: usize = 200;
 
 /// A customer who wants a later call has time to ask again.
 pub const NOT_BEFORE_MAX: Span = Span::from_hours(30 * 24);

@@ -24,7 +24,6 @@ use crate::caller::Role;
 use crate::fork::Forked;
 use crate::handoff::Status;
 use crate::handoff::artifact::{Finding, Seen};
-use crate::handoff::command::{RejectReason, SlaStage};
 use crate::handoff::event::{
     Accepted, Activated, Approved, Checked, Closed, Countered, Drafted, Escalated,
     Event as HandoffEvent, Parties, Proposed, Refused, Rejected, SlaExtended, SlaWarned,
@@ -34,6 +33,8 @@ use crate::handoff::package::{
     Artifact, ArtifactKind, ArtifactRef, OfferedWorkState, Priority, TaskKind, TestStatus,
     WorkStatus,
 };
+use crate::handoff::reject_reason::RejectReason;
+use crate::handoff::sla::SlaStage;
 use crate::handoff::sla::Slas;
 use crate::ids::{AgentId, TaskId, ThreadId};
 use crate::ledger::Erased;
@@ -404,7 +405,7 @@ fn messages() -> impl Strategy<Value = Event> {
                 sequence,
                 expires_at,
                 payload: serde_json::Map::from_iter([(word, value.into())]),
-                policy: message::command::MessagePolicy::default(),
+                policy: message::context::MessagePolicy::default(),
                 context: None,
                 wake: Vec::new(),
             }))

@@ -2,6 +2,7 @@
 //! colleagues. The customer gets the sender's text for them, or a sentence of ours in their
 //! language.
 
+use super::author::is_customer;
 use super::event::{How, Routed};
 use crate::narrator::texts::{DEFAULT_LANGUAGE, Message};
 use crate::rejection::Rejection;
@@ -57,6 +58,15 @@ pub fn of_request(asked: Asked<'_>, language: Option<&str>, queue: &str) -> Stri
     )
 }
 
+/// For a person who takes over from another one. `from` and `to` are display names.
+pub fn of_passed(customer_text: &str, language: Option<&str>, from: &str, to: &str) -> String {
+    if !customer_text.is_empty() {
+        return customer_text.to_owned();
+    }
+    let message = Message::TransferPassedOn { from, to };
+    message.in_language(language.unwrap_or(DEFAULT_LANGUAGE)).normal
+}
+
 /// The words that the customer may see, if there are any.
 fn said(asked: Asked<'_>) -> Option<&str> {
     let Asked { by, reason, customer_text } = asked;
@@ -64,17 +74,6 @@ fn said(asked: Asked<'_>) -> Option<&str> {
         return Some(customer_text);
     }
     Some(reason).filter(|reason| !reason.is_empty() && is_customer(by))
-}
-
-/// The author of a reason, from its name in the record: `customer`, `agent`, `operator` or
-/// `system`.
-pub fn whose(by: &str) -> &str {
-    by.split_once(':').map_or(by, |(kind, _)| kind)
-}
-
-/// Whether the record names a customer.
-pub fn is_customer(by: &str) -> bool {
-    whose(by) == "customer"
 }
 
 #[cfg(test)]

@@ -6,18 +6,18 @@ pub mod human;
 pub mod open;
 mod route;
 mod say;
+mod shared;
 mod turn;
 mod unreached;
 
-pub use open::{ATTRIBUTES_MAX, CUSTOMER_QUEUES_MAX};
-pub use route::{SHARED_BYTES_MAX, SHARED_NAMES_MAX, is_stopped};
+pub use route::{SHARED_BYTES_MAX, SHARED_NAMES_MAX};
 pub use say::NOT_HEARD_MAX;
+pub(crate) use shared::check_queue;
 
 use super::command::Command;
 use super::event::Event;
-use super::state::{Conversation, Side};
+use super::state::Conversation;
 use crate::callback;
-use crate::ids::AgentId;
 use crate::rejection::Rejection;
 use crate::step::Context;
 use crate::transfer;
@@ -41,44 +41,5 @@ pub fn decide(
         Command::NotDelivered { epoch, through, detail } => {
             deliver::not_delivered(state, *epoch, *through, detail, context)
         }
-    }
-}
-
-/// The conversation and the caller's side of it, if it is not closed.
-fn open_to<'a, 'c>(
-    state: Option<&'a Conversation>,
-    context: Context<'c>,
-    action: &'static str,
-) -> Result<(&'a Conversation, Side<'c>), Rejection> {
-    let no_such = Rejection::NotFound { what: "conversation" };
-    let conversation = state.ok_or(no_such.clone())?;
-    let side = conversation.side(context.caller).ok_or(no_such)?;
-    match conversation.closed {
-        Some(_) => Err(Rejection::ConversationClosed { action }),
-        None => Ok((conversation, side)),
-    }
-}
-
-/// A customer names a queue only if the conversation or its graph lets customers do so. Otherwise
-/// the answer does not reveal whether there is such a queue.
-pub(crate) fn check_queue(
-    conversation: &Conversation,
-    side: &Side<'_>,
-    queue: Option<&AgentId>,
-    context: Context<'_>,
-) -> Result<(), Rejection> {
-    match (side, queue) {
-        (Side::Customer, Some(queue)) => {
-            let graph = context.facts.graph.as_ref();
-            let may_name = conversation.setup.customer_queues.contains(queue)
-                || graph.is_some_and(|graph| graph.lets_customers_name(queue));
-            let expected = "to be left out, or a queue that the customer may name";
-            let refused = || Rejection::SchemaInvalid {
-                field: "queue".to_owned(),
-                expected: expected.to_owned(),
-            };
-            may_name.then_some(()).ok_or_else(refused)
-        }
-        (Side::Customer | Side::Agent(_) | Side::Overseer, _) => Ok(()),
     }
 }

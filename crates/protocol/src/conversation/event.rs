@@ -1,14 +1,15 @@
 //! The events of a conversation, in their stored form. Each names the holder at the time, so that a
 //! reader can tell from the entry alone who may see it.
 
+use super::not_heard::Why;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::graph::TurnRoute;
 use super::part::Part;
 use super::state::Setup;
 use crate::callback;
+use crate::conversation::turn_route::TurnRoute;
 use crate::ids::AgentId;
 use crate::signal::{Escalate, SignalScore};
 use crate::transfer;
@@ -80,17 +81,6 @@ pub struct NotHeard {
     pub current: u64,
     pub why: Why,
     pub parts: Vec<Part>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Why {
-    /// The conversation has changed hands since.
-    EpochOutdated,
-    /// Another agent holds it.
-    NotHolder,
-    /// The message it answers is already answered.
-    AlreadyAnswered,
 }
 
 /// The conversation changed hands between AI agents.
@@ -226,14 +216,4 @@ pub fn is_line(name: &str) -> bool {
         "transfer.over",
     ];
     lines.contains(&name)
-}
-
-impl Why {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Why::EpochOutdated => "epoch_outdated",
-            Why::NotHolder => "not_holder",
-            Why::AlreadyAnswered => "already_answered",
-        }
-    }
 }

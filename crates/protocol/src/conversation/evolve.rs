@@ -6,12 +6,12 @@ use serde_json::{Map, Value};
 
 use super::event::{Event, How, Opened, Routed, Said, Speaker};
 use super::state::{Closed, Conversation, HELD_MAX, Transcript, Turn};
-use super::turn_delivery::Told;
 use crate::callback;
 use crate::canonical;
+use crate::conversation::told::Told;
 use crate::ids::{AgentId, ConversationId};
+use crate::ledger::BadHistory;
 use crate::signal::SignalState;
-use crate::step::BadHistory;
 use crate::time::Time;
 use crate::transfer::{self, Transfer};
 
@@ -94,7 +94,7 @@ fn say(conversation: &mut Conversation, said: &Said, at: Time) {
             }
             let answered = conversation.turn.answered.max(said.in_reply_to.unwrap_or(0));
             conversation.turn.answered = answered;
-            conversation.told.spoke(said, conversation.turn.number, at);
+            conversation.told.spoke(said.number, said.in_reply_to, conversation.turn.number, at);
         }
     }
 }

@@ -6,11 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::decide::open::CUSTOMER_TEXT_BYTES_MAX;
 use super::topology::Topology;
-use super::turn_delivery::Told;
 use crate::callback::Callback;
 use crate::caller::{Caller, Principal};
+use crate::conversation::told::Told;
 use crate::fixed::Fixed;
 use crate::form;
 use crate::ids::{AgentId, ConversationId, GraphId};
@@ -18,6 +17,11 @@ use crate::route::graph::Scalar;
 use crate::signal::SignalState;
 use crate::time::Time;
 use crate::transfer::Transfer;
+
+pub const CUSTOMER_FIELD_BYTES_MAX: usize = 200;
+
+/// Rules test only a handful.
+pub const ATTRIBUTES_MAX: usize = 64;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Conversation {
@@ -74,13 +78,13 @@ pub struct Setup {
 pub struct Customer {
     /// The backend's own id for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(transform = form::line(CUSTOMER_TEXT_BYTES_MAX))]
+    #[schemars(transform = form::line(CUSTOMER_FIELD_BYTES_MAX))]
     pub external_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(transform = form::line(CUSTOMER_TEXT_BYTES_MAX))]
+    #[schemars(transform = form::line(CUSTOMER_FIELD_BYTES_MAX))]
     pub name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(transform = form::line(CUSTOMER_TEXT_BYTES_MAX))]
+    #[schemars(transform = form::line(CUSTOMER_FIELD_BYTES_MAX))]
     pub language: Option<String>,
 }
 

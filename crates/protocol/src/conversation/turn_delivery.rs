@@ -1,53 +1,25 @@
 //! Delivery of turns to the holder's endpoint: what is still to be told, in which piece, and under
 //! which id. The messages are in the ledger; here are only their numbers.
 
-use serde::{Deserialize, Serialize};
+use super::told::Telling;
 use serde_json::{Map, Value, json};
 
-use super::customer_text::whose;
 use super::event::{Event, Routed, Said, Speaker};
 use super::part::{Attachment, Part};
 use super::reader::is_between_people;
 use super::state::{Conversation, Customer};
+use crate::conversation::author::whose;
 use crate::hidden::make_visible;
 use crate::ids::{AgentId, ConversationId, TeamspaceId};
-use crate::step::Effect;
+use crate::stored::Effect;
 use crate::time::{Span, Time};
 use crate::transfer;
-
-/// How many messages are delivered at once. A message has at most 16 parts of 16 KiB, so this is at
-/// most 4 MiB.
-pub const MESSAGES_MAX: u64 = 16;
 
 /// After this long a delivery has failed. No customer waits longer in a chat.
 pub const REACHED_WITHIN: Span = Span::from_minutes(2);
 
 /// The prefix of an effect's name, before the epoch and the last number.
 pub const DELIVER: &str = "deliver/";
-
-/// How far deliveries to the holder have come.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Told {
-    /// The last message of any agent.
-    pub spoken: u64,
-    /// The last message that was delivered to the holder in this epoch.
-    pub through: u64,
-    /// The piece that is being delivered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub telling: Option<Telling>,
-}
-
-/// A piece of the transcript on its way to the holder. It does not change until it is delivered, so
-/// that every retry is the same.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Telling {
-    /// The messages after this number, through the next one.
-    pub after: u64,
-    pub through: u64,
-    /// The newest message to deliver, in this piece or in later ones.
-    pub newest: u64,
-    pub since: Time,
-}
 
 /// What the holder is to be told, as data.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,58 +43,6 @@ pub struct Line {
     /// The actor, as the record names them.
     pub actor: String,
     pub event: Option<Event>,
-}
-
-impl Told {
-    /// There is something new to deliver to the holder.
-    pub fn wants(&mut self, number: u64, turn: u64, at: Time) {
-        match &mut self.telling {
-            Some(telling) => telling.newest = number,
-            None => {
-                // Includes the customer's message itself, even if agents have spoken after it.
-                let after = self.spoken.min(turn.saturating_sub(1)).max(self.through);
-                self.telling = Some(Telling::piece(after, number, at));
-            }
-        }
-    }
-
-    /// People give the conversation back to an agent that knew it up to a message: it is told
-    /// everything since.
-    pub fn hands_back(&mut self, known: u64, number: u64, at: Time) {
-        self.telling = Some(Telling::piece(known, number, at));
-    }
-
-    /// The delivery up to here succeeded.
-    pub fn reached(&mut self, through: u64, at: Time) {
-        let Some(telling) = self.telling.take() else { return };
-        self.through = through;
-        if telling.newest > through {
-            self.telling = Some(Telling::piece(through, telling.newest, at));
-        }
-    }
-
-    /// The holder spoke. An answer to a message shows that the holder has it.
-    pub fn spoke(&mut self, said: &Said, turn: u64, at: Time) {
-        self.spoken = said.number;
-        let (Some(telling), Some(answered)) = (&self.telling, said.in_reply_to) else { return };
-        let (through, newest) = (telling.through, telling.newest);
-        if answered >= turn {
-            self.reached(newest, at);
-        } else if answered >= through {
-            self.reached(through, at);
-        }
-    }
-
-    /// The holder has changed.
-    pub fn begin(&mut self) {
-        *self = Self { spoken: self.spoken, ..Self::default() };
-    }
-}
-
-impl Telling {
-    fn piece(after: u64, newest: u64, since: Time) -> Self {
-        Self { after, through: newest.min(after.saturating_add(MESSAGES_MAX)), newest, since }
-    }
 }
 
 impl Conversation {

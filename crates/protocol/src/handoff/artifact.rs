@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::command::RejectReason;
 use super::package::ArtifactRef;
+use crate::handoff::reject_reason::RejectReason;
 
 /// One artifact after its verification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,10 +3,11 @@
 
 use serde::Serialize;
 
-use super::command::{RejectReason, SlaStage};
 use super::event::{Escalated, Event, Proposed, WorkqDegraded, WorkqSettled};
-use super::state::Status;
+use super::status::Status;
 use super::workq::{Degradation, WorkqStatus};
+use crate::handoff::reject_reason::RejectReason;
+use crate::handoff::sla::SlaStage;
 use crate::ids::{AgentId, HandoffId, TaskId};
 use crate::time::Time;
 

@@ -1,5 +1,10 @@
 //! The checks of an offer: of a draft that is saved, and of one that is proposed.
 
+use super::needed::{
+    CRITERIA, CRITERION_EXPECTED, NEEDED, NEXT_STEP, NEXT_STEP_EXPECTED, SUMMARY, TASK_ID, TITLE,
+    TO_AGENT, add_needed,
+};
+use crate::problem::Problem;
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -13,30 +18,10 @@ use super::package::{
 use super::sla::Slas;
 use super::workq;
 use crate::canonical;
-use crate::form;
 use crate::hidden::first_hidden;
 use crate::ids::{AgentId, TaskId};
 use crate::rejection::Rejection;
 use crate::time::Time;
-
-const TO_AGENT: &str = "to_agent";
-const TASK_ID: &str = "task.task_id";
-const TITLE: &str = "task.title";
-const CRITERIA: &str = "task.success_criteria";
-const SUMMARY: &str = "context.summary";
-const NEXT_STEP: &str = "work_state.next_step";
-
-/// What a proposal must have, in the order people fill it in.
-const NEEDED: [(&str, &str); 6] = [
-    (TO_AGENT, "an agent id"),
-    (TASK_ID, "a task id"),
-    (TITLE, "a line of text"),
-    (CRITERIA, "at least one criterion"),
-    (SUMMARY, "what the next owner must know"),
-    (NEXT_STEP, "what to do first"),
-];
-
-const CRITERION_EXPECTED: &str = "a criterion that can be checked, not blank text";
 
 /// An [`Offer`] that may leave `draft`: with all that is required.
 #[derive(Debug)]
@@ -87,37 +72,6 @@ impl JsonSchema for DraftOrProposal {
     }
 }
 
-/// A sealed package has what a proposal requires, except the target, which is in the record.
-pub fn sealed_form(schema: &mut Schema) {
-    add_needed(schema, |field| field != TO_AGENT);
-}
-
-/// At least one criterion, and none that is blank.
-pub fn criteria_form(schema: &mut Schema) {
-    schema.insert("minItems".to_owned(), 1.into());
-    form::each(form::not_blank(CRITERION_EXPECTED))(schema);
-}
-
-fn add_needed(schema: &mut Schema, is_needed: impl Fn(&str) -> bool) {
-    for (path, expected) in NEEDED.into_iter().filter(|(path, _)| is_needed(path)) {
-        form::needed(schema, path, &mut |field| match path {
-            TO_AGENT => {}
-            CRITERIA => {
-                field.insert("type".to_owned(), "array".into());
-                criteria_form(field);
-            }
-            SUMMARY | NEXT_STEP => {
-                field.insert("type".to_owned(), "string".into());
-                form::not_blank(expected)(field);
-            }
-            _ => {
-                field.insert("type".to_owned(), "string".into());
-                field.insert(form::EXPECTED.to_owned(), expected.into());
-            }
-        });
-    }
-}
-
 /// The fields of an offer that are known to exist once it may leave `draft`.
 #[derive(Debug, Clone)]
 pub struct Essentials {
@@ -125,19 +79,6 @@ pub struct Essentials {
     pub task_id: TaskId,
     pub title: String,
     pub deadline: Option<Time>,
-}
-
-/// An invalid field.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    pub field: String,
-    pub expected: String,
-}
-
-impl From<Problem> for Rejection {
-    fn from(problem: Problem) -> Self {
-        Rejection::SchemaInvalid { field: problem.field, expected: problem.expected }
-    }
 }
 
 impl Offer {
@@ -164,8 +105,10 @@ impl Offer {
         let mut problems = self.unsound();
         for (field, expected) in NEEDED {
             let is_of_task = field.starts_with("task.");
+            let is_told = |name: &str| problems.iter().any(|known| known.field == name);
             match &self.task {
-                None if is_of_task && problems.iter().any(|known| known.field == "task") => {}
+                None if is_of_task && is_told("task") => {}
+                Some(_) | None if is_told(field) => {}
                 None if is_of_task => problems.push(missing("task", "an object")),
                 Some(_) | None if self.has(field) => {}
                 Some(_) | None => problems.push(missing(field, expected)),
@@ -233,13 +176,15 @@ pub fn check_work_state(field: &str, work_state: &OfferedWorkState) -> Result<()
 }
 
 fn work_state_problems(field: &str, work_state: &OfferedWorkState) -> Vec<Problem> {
-    match work_state.percent_complete {
-        Some(percent) if !(0.0..=PERCENT_MAX).contains(&percent) => {
-            let expected = format!("a number from 0 to {PERCENT_MAX}");
-            vec![problem(&format!("{field}.percent_complete"), &expected)]
-        }
-        Some(_) | None => Vec::new(),
+    let mut problems = Vec::new();
+    if work_state.next_step.as_ref().is_some_and(|step| step.trim().is_empty()) {
+        problems.push(problem(&format!("{field}.next_step"), NEXT_STEP_EXPECTED));
     }
+    if work_state.percent_complete.is_some_and(|it| !(0.0..=PERCENT_MAX).contains(&it)) {
+        let expected = format!("a number from 0 to {PERCENT_MAX}");
+        problems.push(problem(&format!("{field}.percent_complete"), &expected));
+    }
+    problems
 }
 
 /// Checks the artifacts that a sender or an owner gave.

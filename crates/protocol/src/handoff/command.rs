@@ -1,17 +1,14 @@
 //! The commands of a handoff.
 
-use std::fmt;
-use std::str::FromStr;
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use super::reject_reason::RejectReason;
+use super::sla::SlaStage;
 
 use super::artifact::Seen;
 use super::completion::Completion;
 use super::edit::{OfferEdit, PolicyEdit};
 use super::package::{Offer, OfferedWorkState, Policy, TaskKind};
 use super::sla::Slas;
-use super::state::Status;
+use super::status::Status;
 use super::workq::{Answered, Way};
 use crate::ids::{AgentId, HandoffId, TaskId};
 use crate::time::Time;
@@ -167,35 +164,6 @@ pub struct Reject {
     pub suggested_fix: Option<String>,
 }
 
-/// The ten reasons of the ACP design.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RejectReason {
-    MissingArtifact,
-    HashMismatch,
-    SchemaInvalid,
-    PolicyViolation,
-    CapacityUnavailable,
-    CapabilityMismatch,
-    SuccessCriteriaAmbiguous,
-    OwnershipConflict,
-    TimeoutRisk,
-    Other,
-}
-
-/// The four stages that have a limit, named as the ACP design names them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum SlaStage {
-    #[serde(rename = "proposed→validating")]
-    Proposed,
-    #[serde(rename = "validating→accepted/rejected")]
-    Validating,
-    #[serde(rename = "accepted→activated")]
-    Accepted,
-    #[serde(rename = "activated→completed")]
-    Activated,
-}
-
 impl Command {
     pub fn name(&self) -> &'static str {
         match self {
@@ -222,72 +190,5 @@ impl Command {
             Command::Warn { .. } => "warn",
             Command::Elapse { .. } => "elapse",
         }
-    }
-}
-
-impl RejectReason {
-    pub const ALL: [RejectReason; 10] = [
-        RejectReason::MissingArtifact,
-        RejectReason::HashMismatch,
-        RejectReason::SchemaInvalid,
-        RejectReason::PolicyViolation,
-        RejectReason::CapacityUnavailable,
-        RejectReason::CapabilityMismatch,
-        RejectReason::SuccessCriteriaAmbiguous,
-        RejectReason::OwnershipConflict,
-        RejectReason::TimeoutRisk,
-        RejectReason::Other,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            RejectReason::MissingArtifact => "missing_artifact",
-            RejectReason::HashMismatch => "hash_mismatch",
-            RejectReason::SchemaInvalid => "schema_invalid",
-            RejectReason::PolicyViolation => "policy_violation",
-            RejectReason::CapacityUnavailable => "capacity_unavailable",
-            RejectReason::CapabilityMismatch => "capability_mismatch",
-            RejectReason::SuccessCriteriaAmbiguous => "success_criteria_ambiguous",
-            RejectReason::OwnershipConflict => "ownership_conflict",
-            RejectReason::TimeoutRisk => "timeout_risk",
-            RejectReason::Other => "other",
-        }
-    }
-}
-
-impl fmt::Display for RejectReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for RejectReason {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        RejectReason::ALL.into_iter().find(|reason| reason.as_str() == text).ok_or_else(|| {
-            let names: Vec<_> = RejectReason::ALL.iter().map(|reason| reason.as_str()).collect();
-            format!("expected one of {}", names.join(", "))
-        })
-    }
-}
-
-impl SlaStage {
-    pub const ALL: [SlaStage; 4] =
-        [SlaStage::Proposed, SlaStage::Validating, SlaStage::Accepted, SlaStage::Activated];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            SlaStage::Proposed => "proposed→validating",
-            SlaStage::Validating => "validating→accepted/rejected",
-            SlaStage::Accepted => "accepted→activated",
-            SlaStage::Activated => "activated→completed",
-        }
-    }
-}
-
-impl FromStr for SlaStage {
-    type Err = ();
-    fn from_str(text: &str) -> Result<Self, ()> {
-        SlaStage::ALL.into_iter().find(|stage| stage.as_str() == text).ok_or(())
     }
 }

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::artifact::Seen;
 use super::check::check_artifacts;
-use super::decide::{NOTES_BYTES_MAX, check_text};
 use super::package::{Artifact, Package};
 use super::state::{Checks, Waiting};
 use crate::form;
+use crate::notes::{NOTES_BYTES_MAX, check_text};
 use crate::rejection::Rejection;
 
 /// The answer to one success criterion.

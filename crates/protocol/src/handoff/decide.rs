@@ -16,6 +16,7 @@ mod follow;
 pub(crate) mod initiate;
 mod reassign;
 mod reject;
+mod shared;
 pub(crate) mod verified;
 mod verify_completion;
 mod withdraw;
@@ -23,26 +24,13 @@ mod workq_answered;
 
 pub use counter::REVISIONS_MAX;
 pub use delegate::OPEN_DELEGATIONS_MAX;
+pub use shared::Decision;
 
 use super::command::Command;
-use super::event::{Event, Parties};
-use super::package::OfferedWorkState;
-use super::state::{Handoff, Made};
-use crate::ids::{AgentId, HandoffId};
+use super::state::Handoff;
+use crate::ids::HandoffId;
 use crate::rejection::Rejection;
-use crate::step::{Context, Document};
-
-/// The result of a decision: events to record, and the documents they name by hash.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Decision {
-    pub events: Vec<Event>,
-    pub document: Option<Document>,
-    /// Commands to other handoffs in the same commit; all of it happens or nothing does.
-    pub then: Vec<(HandoffId, Command)>,
-}
-
-/// People read notes and details; longer text belongs in an artifact.
-pub const NOTES_BYTES_MAX: usize = 16 * 1024;
+use crate::step::Context;
 
 pub fn decide(
     id: HandoffId,
@@ -79,73 +67,5 @@ pub fn decide(
         Command::Close { closure_notes } => close::decide(state, closure_notes.as_deref(), context),
         Command::Warn { stage, at } => elapse::warn(state, *stage, *at, context),
         Command::Elapse { stage, due } => elapse::decide(state, *stage, *due, context),
-    }
-}
-
-impl Decision {
-    fn event(event: Event) -> Self {
-        Self::events([event])
-    }
-
-    fn events(events: impl Into<Vec<Event>>) -> Self {
-        Self { events: events.into(), ..Self::default() }
-    }
-
-    fn then(mut self, id: HandoffId, command: Command) -> Self {
-        self.then.push((id, command));
-        self
-    }
-}
-
-fn existing(state: Option<&Handoff>) -> Result<&Handoff, Rejection> {
-    state.ok_or(Rejection::NotFound { what: "handoff" })
-}
-
-/// The caller as an agent; operators and customers are not in the directory and hold no work.
-fn calling_agent<'a>(context: Context<'a>, action: &'static str) -> Result<&'a AgentId, Rejection> {
-    context.caller.agent().ok_or(Rejection::NotAllowed { action, who: "an agent" })
-}
-
-/// The proposed handoff, if the caller is its target.
-fn as_target<'a>(
-    state: Option<&'a Handoff>,
-    context: Context<'_>,
-    action: &'static str,
-) -> Result<&'a Made, Rejection> {
-    let handoff = existing(state)?;
-    let not_allowed = Rejection::NotAllowed { action, who: "the agent the task is handed to" };
-    if context.caller.agent().is_none() || context.caller.agent() != handoff.to() {
-        return Err(not_allowed);
-    }
-    match handoff {
-        Handoff::Made(made) => Ok(made),
-        Handoff::Draft(_) | Handoff::Discarded { .. } => Err(Rejection::WrongState {
-            action,
-            state: handoff.status(),
-            needed: "a handoff that was proposed",
-        }),
-    }
-}
-
-/// The latest state of the work: the owner's own values, over those of the package.
-fn latest(made: &Made, packaged: Option<OfferedWorkState>) -> Option<OfferedWorkState> {
-    match &made.work_state {
-        Some(said) => Some(said.as_ref().clone().or(packaged.unwrap_or_default())),
-        None => packaged,
-    }
-}
-
-fn parties(made: &Made) -> Parties {
-    Parties { from: made.terms.from.clone(), to: made.terms.to.clone() }
-}
-
-pub(crate) fn check_text(field: &str, text: Option<&str>) -> Result<Option<String>, Rejection> {
-    match text {
-        Some(text) if text.len() > NOTES_BYTES_MAX => Err(Rejection::SchemaInvalid {
-            field: field.to_owned(),
-            expected: format!("at most {NOTES_BYTES_MAX} bytes; put more into an artifact"),
-        }),
-        Some(text) => Ok(Some(text.to_owned())),
-        None => Ok(None),
     }
 }

@@ -3,14 +3,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::command::{Child, SlaStage};
+use super::command::Child;
 use super::package::{Policy, TaskKind};
 use super::state::{Approval, Handoff, Made, Stage, Terms, Waiting};
 use super::workq::Workq;
+use crate::handoff::readers::Readers;
+use crate::handoff::sla::SlaStage;
 use crate::ids::{AgentId, HandoffId, TaskId};
-use crate::step::{Deadline, Effect, Hold};
+use crate::stored::{Deadline, Effect, Hold};
 use crate::time::Time;
-use crate::visibility::{self, Readers};
 
 /// The prefix of the hold of a task, before its id.
 pub const TASK: &str = "task/";
@@ -119,8 +120,19 @@ pub fn task(made: &Made) -> Task {
         parts: parts(made),
         gated: gated(made).cloned(),
         // Handoffs of the first releases count as readable by the team.
-        readers: visibility::readers(made).unwrap_or_default(),
+        readers: readers(made).unwrap_or_default(),
     }
+}
+
+/// Who may read a proposed handoff; `None` if it predates this field, so that only its package
+/// tells. If its policy is laxer than what was agreed on, it gives no access until a human has
+/// approved it.
+pub fn readers(made: &Made) -> Option<Readers> {
+    let own = made.terms.readers?;
+    Some(match (&made.terms.loosens, made.approval) {
+        (Some(agreed), Approval::Wanted | Approval::NotNeeded) => own.min(Readers::of(agreed)),
+        (Some(_), Approval::Given) | (None, _) => own,
+    })
 }
 
 /// The policy of this task that a human was last asked about. A policy that is laxer than what was

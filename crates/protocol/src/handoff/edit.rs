@@ -2,12 +2,12 @@
 //! clears it, a list is replaced as a whole. Also lists the differences, for the
 //! approvers.
 
+use super::needed::NEXT_STEP_EXPECTED;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use super::check;
-use super::decide::NOTES_BYTES_MAX;
+use super::needed;
 use super::package::{
     Artifact, Classification, ExternalRef, HumanGate, Offer, OfferedContext, OfferedProvenance,
     OfferedTask, OfferedWorkState, PERCENT_MAX, Package, Policy, Priority, Sensitivity, TITLE,
@@ -16,6 +16,7 @@ use super::package::{
 use super::sla::{SLA_MAX, SLA_MIN, Slas, WARN_PERCENT_MAX, WARN_PERCENT_MIN};
 use crate::form;
 use crate::ids::{AgentId, TaskId, ThreadId};
+use crate::notes::NOTES_BYTES_MAX;
 use crate::time::{Span, Time};
 
 /// A value is shown in a difference up to this size; the package has all of it.
@@ -200,7 +201,7 @@ edits! {
         kind: TaskKind,
         objective: String,
         priority: Priority,
-        #[schemars(transform = check::criteria_form)]
+        #[schemars(transform = needed::criteria_form)]
         success_criteria: Vec<String>,
         /// As it was, or left out.
         task_id: TaskId,
@@ -213,7 +214,7 @@ edits! {
     WorkStateEdit of OfferedWorkState {
         branch: String,
         completed_steps: Vec<String>,
-        #[schemars(transform = form::not_blank("what to do first"))]
+        #[schemars(transform = form::not_blank(NEXT_STEP_EXPECTED))]
         next_step: String,
         /// 0 to 100.
         #[schemars(transform = form::range(0.0, PERCENT_MAX))]

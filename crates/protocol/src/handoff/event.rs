@@ -4,16 +4,17 @@
 use serde::{Deserialize, Serialize};
 
 use super::artifact::Seen;
-use super::command::{RejectReason, SlaStage};
 use super::completion::Evidence;
 use super::edit::Difference;
 use super::package::{Artifact, OfferedWorkState, Policy, TaskKind};
 use super::sla::Slas;
-use super::state::Status;
+use super::status::Status;
 use super::workq::{Degradation, Workq};
+use crate::handoff::readers::Readers;
+use crate::handoff::reject_reason::RejectReason;
+use crate::handoff::sla::SlaStage;
 use crate::ids::{AgentId, HandoffId, TaskId, ThreadId};
 use crate::time::{Span, Time};
-use crate::visibility::Readers;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {

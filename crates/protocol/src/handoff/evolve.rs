@@ -11,12 +11,12 @@ use super::completion::Shown;
 use super::event::{Closed, Drafted, Event, Proposed, ValidationStarted};
 use super::package::OfferedWorkState;
 use super::state::{
-    Approval, Checks, Delegations, Draft, Handoff, Made, Note, Stage, Status, Terms, Validating,
-    Waiting,
+    Approval, Checks, Delegations, Draft, Handoff, Made, Note, Stage, Terms, Validating, Waiting,
 };
 use super::workq::{Way, Workq};
+use crate::handoff::status::Status;
 use crate::ids::HandoffId;
-use crate::step::BadHistory;
+use crate::ledger::BadHistory;
 use crate::time::Time;
 
 pub fn evolve(

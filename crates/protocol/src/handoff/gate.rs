@@ -3,9 +3,9 @@
 
 use std::borrow::Cow;
 
-use super::command::RejectReason;
 use super::package::{self, Package};
 use super::state::Terms;
+use crate::handoff::reject_reason::RejectReason;
 
 /// The results of the checks.
 #[derive(Debug, Clone, PartialEq)]

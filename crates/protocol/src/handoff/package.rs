@@ -4,16 +4,17 @@
 //!
 //! Fields are declared in the order of their names, so that plain serialization is canonical JSON.
 
+use super::needed::NEXT_STEP_EXPECTED;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::decide::NOTES_BYTES_MAX;
 use super::sla::Slas;
 use crate::canonical::{self, Hash};
 use crate::form;
+use crate::handoff::readers::Readers;
 use crate::ids::{AgentId, HandoffId, TaskId, ThreadId};
+use crate::notes::NOTES_BYTES_MAX;
 use crate::time::Time;
-use crate::visibility::Readers;
 
 /// The version of ACP that packages follow.
 pub const PACKAGE_VERSION: &str = "1.0.0";
@@ -120,6 +121,7 @@ pub struct OfferedWorkState {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub completed_steps: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = form::not_blank(NEXT_STEP_EXPECTED))]
     pub next_step: Option<String>,
     /// 0 to 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -317,7 +319,7 @@ pub enum HumanGate {
 /// The complete handoff package, as it is hashed, stored and handed over.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(transform = super::check::sealed_form)]
+#[schemars(transform = super::needed::sealed_form)]
 pub struct Package {
     pub artifacts: Vec<Artifact>,
     pub context: OfferedContext,
@@ -482,4 +484,16 @@ pub fn changes(before: &Package, after: &Package) -> Vec<String> {
         }
     }
     changes
+}
+
+impl Readers {
+    pub fn of(policy: &Policy) -> Self {
+        match (policy.visibility, policy.classification) {
+            (Some(Visibility::Private), _) => Readers::Private,
+            (Some(Visibility::HumanAudit), _) => Readers::HumanAudit,
+            (Some(Visibility::Team) | None, Classification::Internal) => Readers::Team,
+            // A proposal with `team` is refused.
+            (Some(Visibility::Team) | None, Classification::Restricted) => Readers::Private,
+        }
+    }
 }

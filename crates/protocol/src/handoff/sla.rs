@@ -1,11 +1,12 @@
 //! How long each stage may take, and when the agents are warned before.
 
+use std::str::FromStr;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::Problem;
-use super::command::SlaStage;
 use crate::form;
+use crate::problem::Problem;
 use crate::time::{Span, Time};
 
 /// For the target to answer: minutes, because the sender waits.
@@ -118,5 +119,39 @@ impl Slas {
             });
         }
         problems
+    }
+}
+
+/// The four stages that have a limit, named as the ACP design names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum SlaStage {
+    #[serde(rename = "proposed→validating")]
+    Proposed,
+    #[serde(rename = "validating→accepted/rejected")]
+    Validating,
+    #[serde(rename = "accepted→activated")]
+    Accepted,
+    #[serde(rename = "activated→completed")]
+    Activated,
+}
+
+impl SlaStage {
+    pub const ALL: [SlaStage; 4] =
+        [SlaStage::Proposed, SlaStage::Validating, SlaStage::Accepted, SlaStage::Activated];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SlaStage::Proposed => "proposed→validating",
+            SlaStage::Validating => "validating→accepted/rejected",
+            SlaStage::Accepted => "accepted→activated",
+            SlaStage::Activated => "activated→completed",
+        }
+    }
+}
+
+impl FromStr for SlaStage {
+    type Err = ();
+    fn from_str(text: &str) -> Result<Self, ()> {
+        SlaStage::ALL.into_iter().find(|stage| stage.as_str() == text).ok_or(())
     }
 }

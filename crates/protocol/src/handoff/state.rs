@@ -1,12 +1,9 @@
 //! The states of a handoff. Each carries exactly the data that exists in it.
 
-use std::fmt;
-use std::str::FromStr;
+use super::status::Status;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::command::RejectReason;
 use super::completion::{Completing, Shown};
 use super::edit::Difference;
 use super::event::{Closed, Escalated};
@@ -14,9 +11,10 @@ use super::package::{OfferedWorkState, Policy, TaskKind};
 use super::sla::Slas;
 use super::workq::{Workq, WorkqStatus};
 use crate::fixed::Fixed;
+use crate::handoff::readers::Readers;
+use crate::handoff::reject_reason::RejectReason;
 use crate::ids::{AgentId, HandoffId, TaskId, ThreadId};
 use crate::time::Time;
-use crate::visibility::Readers;
 
 /// One handoff.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -198,22 +196,6 @@ pub enum Note {
     Closure(Closed),
 }
 
-/// The states, by the names of the ACP design.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    Draft,
-    Proposed,
-    Validating,
-    Accepted,
-    Rejected,
-    Activated,
-    Completed,
-    Closed,
-}
-
 impl Handoff {
     pub fn id(&self) -> HandoffId {
         match self {
@@ -348,56 +330,5 @@ impl Stage {
 impl Waiting {
     pub fn from(since: Time) -> Self {
         Self { since, escalated: false, due: None, warned: false }
-    }
-}
-
-impl Status {
-    pub const ALL: [Status; 8] = [
-        Status::Draft,
-        Status::Proposed,
-        Status::Validating,
-        Status::Accepted,
-        Status::Rejected,
-        Status::Activated,
-        Status::Completed,
-        Status::Closed,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Status::Draft => "draft",
-            Status::Proposed => "proposed",
-            Status::Validating => "validating",
-            Status::Accepted => "accepted",
-            Status::Rejected => "rejected",
-            Status::Activated => "activated",
-            Status::Completed => "completed",
-            Status::Closed => "closed",
-        }
-    }
-
-    /// Whether a handoff in this state blocks others of the same task.
-    pub fn is_active(self) -> bool {
-        match self {
-            Status::Proposed | Status::Validating | Status::Accepted | Status::Activated => true,
-            Status::Draft | Status::Rejected | Status::Completed | Status::Closed => false,
-        }
-    }
-}
-
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for Status {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        Status::ALL.into_iter().find(|status| status.as_str() == text).ok_or_else(|| {
-            "expected draft, proposed, validating, accepted, rejected, activated, completed or \
-             closed"
-                .to_owned()
-        })
     }
 }

@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::command::{MessageContext, MessagePolicy};
 use super::event::Sent;
 use super::kind::Kind;
 use super::state::{Delivery, Message};
 use crate::handoff::package::Priority;
 use crate::ids::{AgentId, MessageId, TeamId, ThreadId, Topic};
+use crate::message::context::MessageContext;
+use crate::message::context::MessagePolicy;
 use crate::time::Time;
 
 /// One line. Fields are written in this order.

@@ -1,5 +1,6 @@
 //! The commands of a message, and what a sender writes.
 
+use super::context::{MessageContext, MessagePolicy};
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
@@ -8,19 +9,27 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::decide::send::{CONTEXT_BYTES_MAX, PAYLOAD_BYTES_MAX, VERSIONS, VERSIONS_EXPECTED};
 use super::kind::Kind;
 use super::state::{Message, SERVER};
 use crate::form;
-use crate::handoff::package::{
-    ArtifactRef, ExternalRef, HumanGate, PROTOCOL, Priority, Sensitivity, Visibility,
-};
+use crate::handoff::package::{PROTOCOL, Priority};
 use crate::ids::{AgentId, InvalidId, MessageId, TeamId, ThreadId, Topic};
 use crate::step::{Directory, Needs};
 use crate::time::Time;
 
 /// A sender with more recipients than a team writes to everyone.
 pub const RECIPIENTS_MAX: usize = 64;
+
+/// As in the ACP design: a message is a note; larger content is stored elsewhere and referenced.
+pub const PAYLOAD_BYTES_MAX: usize = 4_096;
+
+/// References are short; a list of them should be, too.
+pub const CONTEXT_BYTES_MAX: usize = 4_096;
+
+/// The supported versions.
+pub const VERSIONS: &str = r"^1\.[0-9]{1,4}\.[0-9]{1,4}$";
+
+pub const VERSIONS_EXPECTED: &str = "1.x.y; other major versions are not supported";
 
 /// The address of everyone.
 const EVERYONE: &str = "*";
@@ -121,28 +130,6 @@ impl JsonSchema for Addressed {
 pub enum Address {
     Agent(AgentId),
     Everyone,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct MessagePolicy {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub visibility: Option<Visibility>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sensitivity: Option<Sensitivity>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub human_gate: Option<HumanGate>,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct MessageContext {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub external_refs: Vec<ExternalRef>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub artifacts: Vec<ArtifactRef>,
 }
 
 impl Command {

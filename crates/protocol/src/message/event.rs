@@ -4,10 +4,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::command::{MessageContext, MessagePolicy};
 use super::kind::Kind;
 use crate::handoff::package::Priority;
 use crate::ids::{AgentId, MessageId, TeamId, ThreadId, Topic};
+use crate::message::context::MessageContext;
+use crate::message::context::MessagePolicy;
 use crate::time::Time;
 
 #[derive(Debug, Clone, PartialEq)]

@@ -6,7 +6,7 @@ use super::event::{Event, Sent};
 use super::state::{Delivery, Message};
 use crate::fixed::Fixed;
 use crate::ids::{AgentId, MessageId};
-use crate::step::BadHistory;
+use crate::ledger::BadHistory;
 use crate::time::Time;
 
 pub fn evolve(

@@ -7,9 +7,9 @@ use super::command::{Address, Outgoing};
 use super::kind::Kind;
 use super::state;
 use crate::handoff::Handoff;
-use crate::handoff::command::SlaStage;
 use crate::handoff::event::{Escalated, Event, Rejected, SlaWarned};
 use crate::handoff::package::Priority;
+use crate::handoff::sla::SlaStage;
 use crate::ids::HandoffId;
 
 /// A notice must fit into a payload with all its fields. It points to the handoff, which has the

@@ -11,7 +11,7 @@ use super::event::Sent;
 use crate::caller::{Caller, Principal};
 use crate::fixed::Fixed;
 use crate::ids::{AgentId, MessageId};
-use crate::step::{Deadline, Effect};
+use crate::stored::{Deadline, Effect};
 use crate::time::Time;
 
 /// The common mailbox of all agents with that role.

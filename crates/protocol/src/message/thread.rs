@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::event::Sent;
 use crate::ids::ThreadId;
 use crate::rejection::Rejection;
-use crate::step::{HoldState, HoldWrite};
+use crate::stored::{HoldState, HoldWrite};
 use crate::time::{Span, Time};
 
 /// A lively exchange of a few agents stays below it; a loop reaches it within seconds.

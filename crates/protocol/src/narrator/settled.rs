@@ -13,9 +13,6 @@ use aaep::machine::Outcome;
 use aaep::stamp::stamp;
 use aaep::{AGENT_ID, CONTEXT, EXTENSION_CONTEXT, VERSION};
 
-/// The prefix of the types of our extension. Only the server announces such events.
-pub const OWN_TYPES: &str = "tasuki:";
-
 /// Its type.
 pub const QUESTION_SETTLED: &str = "tasuki:question.settled";
 

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::form;
-use crate::handoff::check::Problem;
+use crate::problem::Problem;
 use crate::time::Time;
 
 /// No place is further from UTC.

@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::choose::Wanted;
 use crate::agent::Kind;
-use crate::agent::profile::SKILL_LEVEL_MAX;
 use crate::form;
-use crate::handoff::check::Problem;
 use crate::ids::AgentId;
+use crate::problem::Problem;
+use crate::queue::wanted::SKILL_LEVEL_MAX;
+use crate::queue::wanted::Wanted;
 use crate::time::{Span, Time};
 use crate::warning::Named;
 

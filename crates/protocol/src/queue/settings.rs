@@ -3,11 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::choose::{SkillWanted, Wanted};
 use super::hours::OpeningHours;
 use super::patience::Patience;
 use crate::form;
-use crate::handoff::check::Problem;
+use crate::problem::Problem;
+use crate::queue::wanted::SkillWanted;
+use crate::queue::wanted::Wanted;
 use crate::time::Span;
 
 /// About as long as a telephone rings.

@@ -7,6 +7,7 @@ use regex::RegexBuilder;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::graph::CUSTOMER_QUEUES_MAX;
 use super::graph::{
     AgentGraph, AttributeCondition, GRAPH_TEXT_BYTES_MAX, HOPS_MAX, HUMAN, KEYWORD_BYTES_MAX,
     KEYWORDS_MAX, LABEL_BYTES_MAX, LANGUAGE_EXPECTED, NODES_MAX, Node, NodeKind, REGEX_BYTES_MAX,
@@ -14,7 +15,6 @@ use super::graph::{
 };
 use super::intent;
 use super::words::fold;
-use crate::conversation::decide::CUSTOMER_QUEUES_MAX;
 use crate::ids::AgentId;
 use crate::json::is_forbidden;
 

@@ -2,6 +2,7 @@
 //! regexes, and only rules that can still match are checked. The result is the same as reading the
 //! document from top to bottom.
 
+use super::language::is_language;
 use std::collections::{BTreeMap, HashMap};
 
 use super::check::{GraphProblem, ProblemCode, Site};
@@ -337,15 +338,6 @@ fn holds_apart_from_text(rule: &Rule, turn: &Turn<'_>) -> bool {
             })
         })
         && rule.attributes.iter().all(attribute)
-}
-
-/// Whether a language is the wanted one, or a variety of it: `es-MX` is `es`, `est` is not.
-pub fn is_language(spoken: &str, wanted: &str) -> bool {
-    let (head, rest) = match spoken.split_at_checked(wanted.len()) {
-        Some(parts) => parts,
-        None => return false,
-    };
-    head.eq_ignore_ascii_case(wanted) && (rest.is_empty() || rest.starts_with(['-', '_']))
 }
 
 fn told(rule: &Rule, turn: &Turn<'_>) -> Vec<String> {

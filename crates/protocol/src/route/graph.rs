@@ -9,10 +9,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::intent::{INTENTS_MAX, IntentPatterns};
-use crate::conversation::decide::CUSTOMER_QUEUES_MAX;
 use crate::form;
 use crate::ids;
 use crate::signal::EscalationRules;
+
+/// No customer chooses from more.
+pub const CUSTOMER_QUEUES_MAX: usize = 16;
 
 /// The target of a turn that a person should answer. No node may have this name.
 pub const HUMAN: &str = "human";

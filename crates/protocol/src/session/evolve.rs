@@ -4,7 +4,7 @@ use super::command::{Given, Response};
 use super::event::{Announced, Event};
 use super::state::{Place, Session, opening};
 use crate::ids::SessionId;
-use crate::step::BadHistory;
+use crate::ledger::BadHistory;
 use crate::time::Time;
 use aaep::event::Decision;
 use aaep::machine::{self, Audience, Lasts, Outcome, Weak};

@@ -9,13 +9,13 @@ use crate::canonical;
 use crate::conversation::command::Route;
 use crate::conversation::state::Conversation;
 use crate::conversation::topology::Level;
-use crate::handoff::decide::NOTES_BYTES_MAX;
 use crate::ids::{AgentId, SessionId, TransferId};
 use crate::json::{self, Bounds, is_forbidden};
+use crate::notes::NOTES_BYTES_MAX;
 use crate::time::Time;
 use crate::transfer::bundle::{About, SUMMARY_BYTES_MAX, WARM_CONTEXT_BYTES_MAX};
 use crate::transfer::command::Request;
-use crate::transfer::state::Kind;
+use crate::transfer::kind::Kind;
 use aaep::event::{HandoffRequest, Risk, TargetKind};
 
 /// `urgency_for_handoff` as a priority. A level of priority is worth five minutes of waiting: an

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::event::{Announced, Said};
 use super::state::{Place, Session};
 use crate::canonical;
-use crate::narrator;
+use crate::narrator::ours;
 use crate::narrator::texts::{DEFAULT_LANGUAGE, Message, hints};
 use crate::teamspace::SESSION_SILENCE_MINUTES;
 use crate::time::{Span, Time};
@@ -34,7 +34,7 @@ impl Session {
     /// server's own sessions end with what they report on.
     pub(super) fn left_at(&self) -> Option<Time> {
         let waits = !self.machine.pending().is_empty();
-        if !self.is_open() || waits || narrator::is_ours(&self.id) {
+        if !self.is_open() || waits || ours::is_ours(&self.id) {
             return None;
         }
         let heard = self.heard_at?;

@@ -11,8 +11,9 @@ use super::silence::SILENCE;
 use super::{ANSWER_DEADLINE, CRITICAL_WINDOW, REFUSED_KEPT_MAX, REFUSED_RESTS};
 use crate::caller::Caller;
 use crate::canonical;
+use crate::conversation::state::Conversation;
 use crate::ids::{AgentId, ConversationId, SessionId};
-use crate::step::{Deadline, Effect, Facts, HoldState, HoldWrite};
+use crate::stored::{Deadline, Effect, HoldState, HoldWrite};
 use crate::time::{Span, Time};
 use aaep::event::{Event, Payload, Text};
 use aaep::flaw::{Flaw, Tier};
@@ -175,9 +176,17 @@ impl Session {
         answers.chain(left).collect()
     }
 
+    /// Whether its producer is heard: in a conversation only the agent that answers is. Nobody is
+    /// asked in its name meanwhile, and no answer counts.
+    pub fn is_heard(&self, conversation: Option<&Conversation>) -> bool {
+        let Some(id) = self.conversation else { return true };
+        let conversation = conversation.filter(|it| it.id == id);
+        conversation.is_some_and(|it| it.closed.is_none() && it.speaker() == Some(&self.producer))
+    }
+
     /// Whether its producer is told the result of a question at its endpoint.
-    pub(super) fn tells(&self, facts: &Facts) -> bool {
-        facts.at_endpoint.contains(&self.producer) && self.telling.len() < TELLING_MAX
+    pub(super) fn tells(&self, at_endpoint: &[AgentId]) -> bool {
+        at_endpoint.contains(&self.producer) && self.telling.len() < TELLING_MAX
     }
 
     pub fn effects(&self) -> Vec<Effect> {

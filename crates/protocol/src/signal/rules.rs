@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::score::{SentimentSignal, SignalKind, SignalScore, hear, thousandths};
 use crate::form;
-use crate::handoff::check::Problem;
+use crate::problem::Problem;
 
 /// Turns that are remembered. A customer who was angry twenty turns ago and is calm now counts as
 /// calm.

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::lexicon::{Entry, LANGUAGES, LEXICON, Sign};
-use crate::route::compiled::is_language;
+use crate::route::language::is_language;
 use crate::route::words::{fold, looked_at};
 
 /// From here on the customer counts as unhappy. One plain word of anger is above, capitals alone

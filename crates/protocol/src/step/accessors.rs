@@ -1,6 +1,8 @@
 //! A state as what it is, for callers that know which aggregate they ask for.
 
-use super::State;
+use std::sync::Arc;
+
+use super::aggregate::State;
 use crate::agent::Agent;
 use crate::conversation::Conversation;
 use crate::graph::Graph;
@@ -41,5 +43,10 @@ impl State {
 
     pub fn as_session(&self) -> Option<&Session> {
         if let State::Session(it) = self { Some(it) } else { None }
+    }
+
+    /// The conversation itself, not a copy.
+    pub fn shared_conversation(&self) -> Option<Arc<Conversation>> {
+        if let State::Conversation(it) = self { Some(Arc::clone(it)) } else { None }
     }
 }

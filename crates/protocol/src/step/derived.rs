@@ -19,6 +19,7 @@ use crate::rejection::Rejection;
 use crate::session::Session;
 use crate::time::Time;
 use crate::transfer::{self, Transfer};
+use std::sync::Arc;
 
 /// The deadlines of a state.
 pub fn deadlines(state: &State) -> Vec<Deadline> {
@@ -345,7 +346,8 @@ pub(super) fn without_texts(state: State, at: Time) -> State {
         }
         State::Message(message) => State::Message(message::evolve::purged(message, at)),
         State::Conversation(conversation) => {
-            State::Conversation(Box::new(conversation::evolve::without_texts(*conversation)))
+            let conversation = Arc::unwrap_or_clone(conversation);
+            State::Conversation(Arc::new(conversation::evolve::without_texts(conversation)))
         }
         State::Session(session) => State::Session(Box::new(session.without_texts())),
         State::Agent(_)

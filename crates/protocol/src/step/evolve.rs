@@ -7,6 +7,7 @@ use crate::time::Time;
 use crate::{
     agent, conversation, fork, graph, handoff, message, session, subscription, teamspace, token,
 };
+use std::sync::Arc;
 
 /// The state after one more event of a stream.
 pub fn evolve(
@@ -49,10 +50,11 @@ pub fn evolve(
             Ok(State::Message(message::evolve(*id, Some(message), event, at)?))
         }
         (Subject::Conversation(id), None, Event::Conversation(event)) => {
-            Ok(State::Conversation(Box::new(conversation::evolve(*id, None, event, at)?)))
+            Ok(State::Conversation(Arc::new(conversation::evolve(*id, None, event, at)?)))
         }
         (Subject::Conversation(id), Some(State::Conversation(it)), Event::Conversation(event)) => {
-            Ok(State::Conversation(Box::new(conversation::evolve(*id, Some(*it), event, at)?)))
+            let it = Arc::unwrap_or_clone(it);
+            Ok(State::Conversation(Arc::new(conversation::evolve(*id, Some(it), event, at)?)))
         }
         (Subject::Teamspace, state, Event::Teamspace(event)) => evolve_teamspace(state, event),
         (Subject::Graph(_), state, Event::Graph(event)) => evolve_graph(state, event),

@@ -9,16 +9,13 @@ use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::state::Kind;
 use crate::canonical;
-use crate::conversation::Conversation;
-use crate::conversation::customer_text::whose;
-use crate::conversation::state::customer_name;
 use crate::form;
 use crate::ids::TransferId;
 use crate::json::is_forbidden;
 use crate::rejection::Rejection;
 use crate::time::Time;
+use crate::transfer::kind::Kind;
 
 /// A summary is read while it rings.
 pub const SUMMARY_BYTES_MAX: usize = 4 * 1024;
@@ -160,47 +157,6 @@ impl FromStr for BundleId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected the id of a transfer, a hyphen and the number of a leg")]
 pub struct NotABundleId;
-
-impl Bundle {
-    /// The conversation's data at this time; `None` for a blind transfer.
-    pub fn of(
-        conversation: &Conversation,
-        bundle_id: BundleId,
-        kind: Kind,
-        (by, reason, about): (&str, &str, &About),
-        now: Time,
-    ) -> Option<Self> {
-        if kind == Kind::Blind {
-            return None;
-        }
-        let customer = &conversation.setup.customer;
-        let identity = Identity {
-            kind: match customer.external_id {
-                Some(_) => IdentityKind::Authenticated,
-                None => IdentityKind::Guest,
-            },
-            identity_id: customer_name(conversation.id).to_string(),
-            external_id: customer.external_id.clone(),
-            display_name: customer.name.clone(),
-        };
-        Some(Self {
-            bundle_id: bundle_id.to_string(),
-            session_id: conversation.id.to_string(),
-            transfer_type: kind,
-            reason: Some(reason.to_owned()).filter(|reason| !reason.is_empty()),
-            reason_by: Some(whose(by).to_owned()).filter(|_| !reason.is_empty()),
-            identity: Some(identity),
-            transcript_summary: about.summary.clone(),
-            customer_words: None,
-            transcript_digest: conversation.transcript.digest.clone(),
-            message_count: conversation.transcript.count,
-            warm_context: about.warm_context.clone(),
-            voice: about.voice.clone(),
-            custom_attributes: about.custom_attributes.clone(),
-            created_at: now,
-        })
-    }
-}
 
 impl About {
     pub fn is_empty(&self) -> bool {

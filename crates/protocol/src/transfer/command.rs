@@ -1,19 +1,35 @@
 //! The commands of a transfer.
 
 use schemars::JsonSchema;
+use schemars::Schema;
 use serde::Deserialize;
 
 use super::bundle::{About, SUMMARY_BYTES_MAX};
-use super::decide::request;
-use super::state::{Kind, Target};
+
+use super::state::Target;
 use crate::conversation::customer_text::CUSTOMER_TEXT_BYTES_MAX;
 use crate::form;
-use crate::handoff::decide::NOTES_BYTES_MAX;
 use crate::ids::{AgentId, TransferId};
+use crate::notes::NOTES_BYTES_MAX;
 use crate::queue::Wanted;
 use crate::queue::order::PRIORITY_MAX;
 use crate::step::{Needs, QueueOf};
 use crate::time::Time;
+use crate::transfer::kind::Kind;
+
+pub const REQUEST_KEY_BYTES_MAX: usize = 200;
+
+/// One line that is not empty, but may be blank.
+const KEY: &str = r"^[^\x00-\x1F\x7F-\x9F]+$";
+
+/// The form of a `request_key`.
+pub fn key_form(schema: &mut Schema) {
+    form::patterned(KEY, REQUEST_KEY_BYTES_MAX, key_expected())(schema);
+}
+
+pub fn key_expected() -> String {
+    format!("1 to {REQUEST_KEY_BYTES_MAX} bytes of text in one line")
+}
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
@@ -54,7 +70,7 @@ pub struct Request {
     pub epoch: Option<u64>,
     /// The caller's own name for this request: repeating it with the same name changes nothing.
     #[serde(default)]
-    #[schemars(transform = request::key_form)]
+    #[schemars(transform = key_form)]
     pub request_key: Option<String>,
     /// What the person should know beforehand. Not for customers.
     #[serde(default)]

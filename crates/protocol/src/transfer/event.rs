@@ -5,11 +5,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bundle::Bundle;
-use super::state::{Kind, Limits, Outcome, Overflow, Target};
+use super::state::{Limits, Outcome, Overflow, Target};
 use super::status::{Action, Status};
 use crate::ids::{AgentId, TransferId};
 use crate::queue::{OrderKey, Wanted};
 use crate::time::Time;
+use crate::transfer::kind::Kind;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
@@ -132,6 +133,13 @@ pub struct Connected {
     /// What the customer is told about the change of person.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub customer_text: String,
+}
+
+impl Connected {
+    /// The person from whom this one takes over, if it is not a bot.
+    pub fn passed_on_by(&self) -> Option<&AgentId> {
+        if self.leg == 0 { self.passed_by.as_ref() } else { Some(&self.holder) }
+    }
 }
 
 /// A person listens, and advises the person who answers.

@@ -3,14 +3,13 @@
 use super::event::{
     Connected, Event, LegRequested, Over, Requested, Returned, Ringing, WhyReturned,
 };
-use super::state::{
-    Claim, Kind, Leg, LegStage, PASSED_OVER_MAX, Passed, Stage, Target, Terms, Transfer,
-};
+use super::state::{Claim, Leg, LegStage, PASSED_OVER_MAX, Passed, Stage, Target, Terms, Transfer};
 use crate::conversation::Conversation;
 use crate::ids::{AgentId, TransferId};
+use crate::ledger::BadHistory;
 use crate::queue::order_key;
-use crate::step::BadHistory;
 use crate::time::{Span, Time};
+use crate::transfer::kind::Kind;
 
 pub fn evolve(conversation: &mut Conversation, event: &Event, at: Time) -> Result<(), BadHistory> {
     let bad = || BadHistory { event: event.name() };

@@ -1,16 +1,17 @@
 //! The state of a transfer. The messages meanwhile are in the conversation.
 
+use super::kind::Kind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bundle::Bundle;
 use super::status::Status;
 use crate::agent::slot_key;
-use crate::conversation::customer_text::whose;
+use crate::conversation::author::whose;
 use crate::fixed::Fixed;
 use crate::ids::{AgentId, TransferId};
 use crate::queue::{OrderKey, Wanted};
-use crate::step::{Deadline, Hold};
+use crate::stored::{Deadline, Hold};
 use crate::time::{Span, Time};
 
 /// How many people who declined or did not answer are remembered. Earlier ones may be asked again.
@@ -100,29 +101,6 @@ pub struct Limits {
 pub struct Overflow {
     pub at: Time,
     pub to: AgentId,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    #[default]
-    BotToHuman,
-    BotToBot,
-    HumanToHuman,
-    SupervisorConsult,
-    /// Without context.
-    Blind,
-    /// With full context.
-    Warm,
-}
-
-impl Kind {
-    /// The kinds of a request for a person.
-    pub const REQUESTED: [Kind; 3] = [Kind::BotToHuman, Kind::Warm, Kind::Blind];
-
-    /// The kinds by which a person asks another one in, or passes the conversation on.
-    pub const PASSED_ON: [Kind; 4] =
-        [Kind::HumanToHuman, Kind::Warm, Kind::Blind, Kind::SupervisorConsult];
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -295,6 +273,11 @@ impl Transfer {
         self.passed.as_ref().map_or(&self.terms.reason, |passed| &passed.reason)
     }
 
+    /// What the customer is told instead of that reason.
+    pub fn customer_text(&self) -> &str {
+        self.passed.as_ref().map_or(&self.terms.customer_text, |passed| &passed.customer_text)
+    }
+
     /// The author of that reason. Only people pass a transfer on.
     pub fn reason_by(&self) -> &str {
         self.passed.as_ref().map_or_else(|| whose(&self.terms.requested_by), |_| "agent")
@@ -393,19 +376,6 @@ impl Outcome {
             Outcome::Ended => Status::Ended,
             Outcome::Failed => Status::Failed,
             Outcome::Cancelled => Status::Cancelled,
-        }
-    }
-}
-
-impl Kind {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Kind::BotToHuman => "bot_to_human",
-            Kind::BotToBot => "bot_to_bot",
-            Kind::HumanToHuman => "human_to_human",
-            Kind::SupervisorConsult => "supervisor_consult",
-            Kind::Blind => "blind",
-            Kind::Warm => "warm",
         }
     }
 }

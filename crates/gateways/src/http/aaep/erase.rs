@@ -3,9 +3,9 @@
 use axum::Json;
 use axum::extract::State;
 use engine::announce::session_stream;
-use protocol::handoff::decide::NOTES_BYTES_MAX;
 use protocol::ids::SessionId;
 use protocol::json::INTEGER_MAX;
+use protocol::notes::NOTES_BYTES_MAX;
 use protocol::{form, step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -3,8 +3,8 @@
 use axum::Json;
 use axum::extract::State;
 use protocol::form;
-use protocol::handoff::decide::NOTES_BYTES_MAX;
 use protocol::ids::TeamspaceId;
+use protocol::notes::NOTES_BYTES_MAX;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

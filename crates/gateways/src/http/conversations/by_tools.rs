@@ -10,7 +10,7 @@ use engine::submit::{Done, SubmitError};
 use protocol::agent::{Agent, Kind};
 use protocol::caller::Caller;
 use protocol::conversation::command::Route;
-use protocol::conversation::event::Why;
+use protocol::conversation::not_heard::Why;
 use protocol::conversation::topology::{Level, Topology};
 use protocol::conversation::{Command, Conversation};
 use protocol::ids::{AgentId, ConversationId, TeamspaceId};

@@ -5,7 +5,7 @@ use protocol::conversation::Event as ConversationEvent;
 use protocol::ledger::Stream;
 use protocol::transfer::Event;
 use protocol::transfer::event::{Connected, Requested};
-use protocol::transfer::state::Kind;
+use protocol::transfer::kind::Kind;
 use protocol::{codec, step};
 use serde_json::{Value, json};
 

@@ -2,13 +2,14 @@
 //! clients know, and internal messages between colleagues.
 
 use engine::port::Sequenced;
+use protocol::conversation::author::{self, whose};
 use protocol::conversation::customer_text;
-use protocol::conversation::customer_text::{Asked, whose};
+use protocol::conversation::customer_text::Asked;
 use protocol::ids::ConversationId;
 use protocol::step::State;
 use protocol::transfer::Event;
 use protocol::transfer::event::{Connected, Over, Requested, WhyReturned};
-use protocol::transfer::state::Kind;
+use protocol::transfer::kind::Kind;
 use serde_json::{Value, json};
 
 use crate::http::conversations::access::is_customer;
@@ -54,7 +55,7 @@ pub async fn shown(
             part["toAgent"] = json!(names.of(&it.to).await?);
             // A customer may see a reason that a customer gave.
             let actor = line.entry.actor.as_ref();
-            let is_shown = !is_customer(names.caller) || customer_text::is_customer(actor);
+            let is_shown = !is_customer(names.caller) || author::is_customer(actor);
             if !it.reason.is_empty() && is_shown {
                 part["reason"] = it.reason.as_str().into();
                 part["reasonBy"] = whose(&line.entry.actor).into();
@@ -93,11 +94,21 @@ async fn connected(
         part["bundleId"] = bundle.into();
     }
     part["targetAgent"] = json!(names.of(&it.agent).await?);
-    if !it.customer_text.is_empty() {
-        let name = if is_customer(names.caller) { "reason" } else { "customerText" };
-        part[name] = it.customer_text.as_str().into();
+    let passed_by = it.passed_on_by();
+    if is_customer(names.caller) {
+        if let Some(by) = passed_by {
+            let from = names.of(by).await?.agent_name;
+            let to = names.of(&it.agent).await?.agent_name;
+            let language = names.language.as_deref();
+            let told = customer_text::of_passed(&it.customer_text, language, &from, &to);
+            part["reason"] = told.into();
+        }
+        return Ok(part);
     }
-    if !is_customer(names.caller) && it.passed_by.is_some() {
+    if !it.customer_text.is_empty() {
+        part["customerText"] = it.customer_text.as_str().into();
+    }
+    if passed_by.is_some() {
         let reason = passed_reason(names, line, it).await?.unwrap_or_default();
         if !reason.is_empty() {
             part["reason"] = reason.into();

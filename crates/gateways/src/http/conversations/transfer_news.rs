@@ -3,7 +3,8 @@
 
 use engine::port::Sequenced;
 use protocol::caller::Caller;
-use protocol::conversation::customer_text::{Asked, whose};
+use protocol::conversation::author::{self, whose};
+use protocol::conversation::customer_text::Asked;
 use protocol::conversation::{Conversation, customer_text};
 use protocol::ids::{AgentId, ConversationId};
 use protocol::step::State;
@@ -132,10 +133,19 @@ impl News<'_> {
                 Some(customer_text::of_request(asked, language, &queue.agent_name))
             }
             Event::Over(it) => {
-                let is_theirs = customer_text::is_customer(&self.line.entry.actor);
+                let is_theirs = author::is_customer(&self.line.entry.actor);
                 given(&it.reason).filter(|_| is_theirs)
             }
-            Event::Connected(it) => given(&it.customer_text),
+            Event::Connected(it) => match it.passed_on_by() {
+                Some(by) => {
+                    let teamspace = &self.caller.teamspace;
+                    let from = identity(self.gateway, teamspace, by).await?.agent_name;
+                    let to = identity(self.gateway, teamspace, &it.agent).await?.agent_name;
+                    let language = conversation.setup.customer.language.as_deref();
+                    Some(customer_text::of_passed(&it.customer_text, language, &from, &to))
+                }
+                None => None,
+            },
             Event::Returned(it) => given(&it.customer_text),
             Event::Queued(_)
             | Event::Ringing(_)
@@ -153,7 +163,7 @@ impl News<'_> {
     async fn agent_changed(&self) -> Result<Option<Value>, Problem> {
         let (agent, kind, number) = match self.event {
             Event::Connected(it) => {
-                let is_from_bot = it.leg == 0 && it.passed_by.is_none();
+                let is_from_bot = it.passed_on_by().is_none();
                 let kind = if is_from_bot { "bot_to_human" } else { "human_to_human" };
                 (&it.agent, kind, it.number)
             }

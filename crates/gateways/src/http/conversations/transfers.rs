@@ -10,15 +10,16 @@ use protocol::conversation::part::TEXT_BYTES_MAX;
 use protocol::conversation::reader::Reader;
 use protocol::conversation::{Command as ConversationCommand, Conversation, customer_text};
 use protocol::form;
-use protocol::handoff::decide::NOTES_BYTES_MAX;
 use protocol::hidden::visible as visible_text;
 use protocol::ids::{ConversationId, TransferId};
+use protocol::notes::NOTES_BYTES_MAX;
 use protocol::queue::EstimatedWait;
 use protocol::transfer::Status;
 use protocol::transfer::bundle::Bundle;
 use protocol::transfer::command::{Act, Command, Request, Transfer as TransferInput};
 use protocol::transfer::decide::{SCORE_MAX, is_in_queue};
-use protocol::transfer::state::{Kind, Leg, LegStage, Stage, Terms, Transfer};
+use protocol::transfer::kind::Kind;
+use protocol::transfer::state::{Leg, LegStage, Stage, Terms, Transfer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -446,12 +447,17 @@ async fn reason(
     }
     let queue = identity(gateway, &caller.teamspace, &transfer.queue).await?.agent_name;
     let language = conversation.setup.customer.language.as_deref();
-    let asked = match &transfer.passed {
-        Some(passed) => {
+    let asked = match (&transfer.passed, transfer.answering()) {
+        (Some(passed), Some(claim)) => {
+            let from = identity(gateway, &caller.teamspace, &passed.by).await?.agent_name;
+            let to = identity(gateway, &caller.teamspace, &claim.agent).await?.agent_name;
+            return Ok(customer_text::of_passed(&passed.customer_text, language, &from, &to));
+        }
+        (Some(passed), None) => {
             let (by, customer_text) = ("agent:", &passed.customer_text);
             customer_text::Asked { by, reason: "", customer_text }
         }
-        None => customer_text::Asked { by, reason, customer_text },
+        (None, _) => customer_text::Asked { by, reason, customer_text },
     };
     Ok(customer_text::of_request(asked, language, &queue))
 }
@@ -474,7 +480,7 @@ fn inside(transfer: &Transfer) -> Inside {
     Inside {
         requested_by: terms.requested_by.clone(),
         reason_by: Some(transfer.reason_by().to_owned()).filter(|_| !transfer.reason().is_empty()),
-        customer_text: terms.customer_text.clone(),
+        customer_text: transfer.customer_text().to_owned(),
         priority: terms.priority,
         bundle: transfer.bundle().cloned(),
         until,

@@ -6,9 +6,9 @@ use axum::response::Response;
 use protocol::form;
 use protocol::handoff::Command;
 use protocol::handoff::completion::{Completion, Evidence};
-use protocol::handoff::decide::NOTES_BYTES_MAX;
 use protocol::handoff::package::Artifact;
 use protocol::ids::HandoffId;
+use protocol::notes::NOTES_BYTES_MAX;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -2,9 +2,9 @@
 
 use axum::Json;
 use axum::extract::State;
-use protocol::handoff::decide::NOTES_BYTES_MAX;
 use protocol::ids::HandoffId;
 use protocol::json::INTEGER_MAX;
+use protocol::notes::NOTES_BYTES_MAX;
 use protocol::{form, step};
 use schemars::JsonSchema;
 use serde::Deserialize;

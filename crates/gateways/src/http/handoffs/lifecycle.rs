@@ -4,10 +4,10 @@ use axum::extract::State;
 use axum::response::Response;
 use protocol::form;
 use protocol::handoff::command::{Accept, Reject};
-use protocol::handoff::decide::NOTES_BYTES_MAX;
 use protocol::handoff::package::OfferedWorkState;
 use protocol::handoff::{Command, Offer, RejectReason};
 use protocol::ids::HandoffId;
+use protocol::notes::NOTES_BYTES_MAX;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

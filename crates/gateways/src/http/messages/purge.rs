@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use protocol::form;
-use protocol::handoff::decide::NOTES_BYTES_MAX;
+use protocol::notes::NOTES_BYTES_MAX;
 use protocol::time::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

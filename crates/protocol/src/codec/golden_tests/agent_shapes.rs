@@ -1,7 +1,7 @@
 //! Every shape of the events of an agent.
 
 use super::handoff_shapes::{agent, time};
-use crate::agent::presence::{Connected, ConnectionLost, Lost, PresenceChanged};
+use crate::agent::event::{Connected, ConnectionLost, Lost, PresenceChanged};
 use crate::agent::{
     EndpointChanged, Event, Kind, Presence, Profile, Registered, RolesChanged, Skill, WakeChanged,
 };

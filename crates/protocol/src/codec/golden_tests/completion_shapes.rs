@@ -2,12 +2,12 @@
 
 use super::handoff_shapes::{artifact, parties, proposed};
 use crate::handoff::artifact::{Finding, Seen};
-use crate::handoff::command::RejectReason;
 use crate::handoff::completion::Evidence;
 use crate::handoff::event::{
     Completed, CompletionChecked, CompletionFailed, CompletionStarted, Confirmed, Disputed,
     Event as HandoffEvent, Proposed,
 };
+use crate::handoff::reject_reason::RejectReason;
 
 pub fn completion_shapes() -> Vec<(&'static str, HandoffEvent)> {
     let mut shapes = report_shapes();

@@ -5,12 +5,15 @@ use serde_json::json;
 use super::handoff_shapes::agent;
 use crate::conversation::Event as ConversationEvent;
 use crate::conversation::event::{
-    Closed, Delivered, How, NotHeard, Opened, Routed, Said, Speaker, Unreached, Why, is_line,
+    Closed, Delivered, How, NotHeard, Opened, Routed, Said, Speaker, Unreached, is_line,
 };
-use crate::conversation::graph::{TurnDecision, TurnOutcome, TurnRoute};
+use crate::conversation::not_heard::Why;
 use crate::conversation::part::{Attachment, Part, Text};
 use crate::conversation::state::{Customer, Setup};
 use crate::conversation::topology::Topology;
+use crate::conversation::turn_route::TurnDecision;
+use crate::conversation::turn_route::TurnOutcome;
+use crate::conversation::turn_route::TurnRoute;
 use crate::ids::GraphId;
 use crate::route::graph::Scalar;
 use crate::signal::{Escalate, SignalKind, SignalScore};

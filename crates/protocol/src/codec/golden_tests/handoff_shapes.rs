@@ -2,7 +2,6 @@
 
 use crate::handoff::Status;
 use crate::handoff::artifact::{Finding, Seen};
-use crate::handoff::command::{RejectReason, SlaStage};
 use crate::handoff::edit::Difference;
 use crate::handoff::event::{
     Accepted, Activated, Approved, Checked, Closed, Completed, Countered, Delegated,
@@ -14,11 +13,13 @@ use crate::handoff::package::{
     Artifact, ArtifactKind, ArtifactRef, Classification, OfferedWorkState, Policy, TaskKind,
     TestStatus, WorkStatus,
 };
+use crate::handoff::readers::Readers;
+use crate::handoff::reject_reason::RejectReason;
+use crate::handoff::sla::SlaStage;
 use crate::handoff::sla::Slas;
 use crate::handoff::workq::Degradation;
 use crate::ids::{AgentId, HandoffId};
 use crate::time::{Span, Time};
-use crate::visibility::Readers;
 
 pub fn handoff_shapes() -> Vec<(&'static str, HandoffEvent)> {
     let mut shapes = proposal_shapes();

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::{agent, text, texts, time};
-use crate::agent::presence::{Connected, ConnectionLost, Lost, PresenceChanged};
+use crate::agent::event::{Connected, ConnectionLost, Lost, PresenceChanged};
 use crate::agent::{EndpointChanged, Event, Kind, Presence, Profile, Registered, Skill};
 
 pub fn agents() -> impl Strategy<Value = Event> {

@@ -6,11 +6,11 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::{HandoffEvent, artifact, parties, seen, text, texts};
-use crate::handoff::command::RejectReason;
 use crate::handoff::completion::Evidence;
 use crate::handoff::event::{
     Completed, CompletionChecked, CompletionFailed, CompletionStarted, Confirmed, Disputed,
 };
+use crate::handoff::reject_reason::RejectReason;
 
 pub fn completions() -> impl Strategy<Value = HandoffEvent> {
     let said = || (option::of(text()), vec(artifact(), 0..3), vec(evidence(), 0..3));

@@ -9,12 +9,15 @@ use serde_json::{Map, Value};
 use super::{agent, text};
 use crate::conversation::Event as ConversationEvent;
 use crate::conversation::event::{
-    Closed, Delivered, How, NotHeard, Opened, Routed, Said, Speaker, Unreached, Why,
+    Closed, Delivered, How, NotHeard, Opened, Routed, Said, Speaker, Unreached,
 };
-use crate::conversation::graph::{TurnDecision, TurnOutcome, TurnRoute};
+use crate::conversation::not_heard::Why;
 use crate::conversation::part::{Attachment, Part, Text};
 use crate::conversation::state::{Customer, Setup};
 use crate::conversation::topology::Topology;
+use crate::conversation::turn_route::TurnDecision;
+use crate::conversation::turn_route::TurnOutcome;
+use crate::conversation::turn_route::TurnRoute;
 use crate::ids::GraphId;
 use crate::route::graph::Scalar;
 use crate::signal::{Escalate, SignalKind, SignalScore};

@@ -13,9 +13,9 @@ use crate::handoff::event::{
     WorkqSettled,
 };
 use crate::handoff::package::Policy;
+use crate::handoff::readers::Readers;
 use crate::handoff::workq::Degradation;
 use crate::ids::HandoffId;
-use crate::visibility::Readers;
 
 pub fn delegations() -> impl Strategy<Value = HandoffEvent> {
     let delegated = (parties(), handoff(), task(), agent()).prop_map(

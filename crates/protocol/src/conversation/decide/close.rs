@@ -1,10 +1,10 @@
 //! `close`: the conversation is over. Its customer, its holder, coordinators and operators may
 //! close it.
 
-use super::open_to;
+use super::shared::open_to;
 use crate::conversation::event::{Closed, Event};
 use crate::conversation::state::{Conversation, Side};
-use crate::handoff::decide::check_text;
+use crate::notes::check_text;
 use crate::rejection::Rejection;
 use crate::step::Context;
 use crate::transfer;

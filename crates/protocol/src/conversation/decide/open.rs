@@ -4,21 +4,16 @@ use crate::agent::Kind;
 use crate::caller::Principal;
 use crate::conversation::command::Open;
 use crate::conversation::event::{Event, Opened};
-use crate::conversation::state::{Conversation, Customer, Setup};
+use crate::conversation::state::{
+    ATTRIBUTES_MAX, CUSTOMER_FIELD_BYTES_MAX, Conversation, Customer, Setup,
+};
 use crate::conversation::topology::{HOPS_MAX_DEFAULT, HOPS_MAX_MAX, Topology};
 use crate::ids::AgentId;
 use crate::rejection::Rejection;
+use crate::route::graph::CUSTOMER_QUEUES_MAX;
 use crate::route::graph::{LABEL_BYTES_MAX, Scalar};
 use crate::step::Context;
 use crate::warning::check_kinds;
-
-pub const CUSTOMER_TEXT_BYTES_MAX: usize = 200;
-
-/// Rules test only a handful.
-pub const ATTRIBUTES_MAX: usize = 64;
-
-/// No customer chooses from more.
-pub const CUSTOMER_QUEUES_MAX: usize = 16;
 
 pub fn decide(
     state: Option<&Conversation>,
@@ -117,12 +112,12 @@ fn check_customer(customer: &Customer) -> Result<(), Rejection> {
     ];
     let is_unsound = |text: &String| {
         text.trim().is_empty()
-            || text.len() > CUSTOMER_TEXT_BYTES_MAX
+            || text.len() > CUSTOMER_FIELD_BYTES_MAX
             || text.chars().any(char::is_control)
     };
     match texts.iter().find(|(_, text)| text.as_ref().is_some_and(is_unsound)) {
         Some((field, _)) => {
-            Err(invalid(field, &format!("one line of 1 to {CUSTOMER_TEXT_BYTES_MAX} bytes")))
+            Err(invalid(field, &format!("one line of 1 to {CUSTOMER_FIELD_BYTES_MAX} bytes")))
         }
         None => Ok(()),
     }

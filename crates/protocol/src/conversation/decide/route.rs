@@ -1,19 +1,21 @@
 //! `route`: the conversation changes hands between AI agents, at once. The holder hands it on, or
 //! the customer chooses. A loop of agents is stopped.
 
+use crate::conversation::loop_guard::guarded;
 use serde_json::{Map, Value};
 
 use super::human::{self, Ask, AskedBy};
-use super::open_to;
+use super::shared::open_to;
 use crate::agent::Kind;
 use crate::canonical;
 use crate::conversation::command::Route;
 use crate::conversation::customer_text;
-use crate::conversation::event::{Event, How, Routed, Why};
+use crate::conversation::event::{Event, How, Routed};
 use crate::conversation::evolve::merge;
+use crate::conversation::not_heard::Why;
 use crate::conversation::state::{Conversation, Side};
-use crate::handoff::decide::check_text;
 use crate::ids::AgentId;
+use crate::notes::check_text;
 use crate::rejection::Rejection;
 use crate::step::Context;
 
@@ -161,26 +163,6 @@ fn check_shared(conversation: &Conversation, update: &Map<String, Value>) -> Res
     Ok(())
 }
 
-/// Whether handing it there needs a person instead: the agents loop, and have no supervisor to stop
-/// them.
-pub fn is_stopped(conversation: &Conversation, to: &AgentId) -> bool {
-    guarded(conversation, to).is_err()
-}
-
-impl Conversation {
-    /// Whether handing it there makes a loop, or too many hops. Work that a supervisor hands out
-    /// and gets back is no loop: it may let the same worker try again.
-    pub fn is_too_much(&self, to: &AgentId) -> bool {
-        let holders = &self.turn.holders;
-        let leads = |agent: &AgentId| self.setup.topology.supervisor() == Some(agent);
-        let is_circle = match holders.as_slice() {
-            [.., a, b, c] => a == c && b == to && !leads(a) && !leads(b),
-            [] | [_] | [_, _] => false,
-        };
-        is_circle || holders.len() > usize::from(self.setup.hops_max)
-    }
-}
-
 /// Why a person has it, for that person.
 fn stopped_because(conversation: &Conversation) -> String {
     let times = match conversation.setup.hops_max {
@@ -197,22 +179,6 @@ fn stopped_because(conversation: &Conversation) -> String {
 fn is_told(to: &AgentId, context: Context<'_>) -> bool {
     let named = context.facts.agent.as_ref().filter(|agent| agent.id == *to);
     named.is_some_and(|agent| agent.endpoint.is_some()) || context.facts.at_endpoint.contains(to)
-}
-
-/// Where it really goes: a loop, or too many hops, ends at the supervisor.
-fn guarded(
-    conversation: &Conversation,
-    to: &AgentId,
-) -> Result<(AgentId, Option<AgentId>), Rejection> {
-    if !conversation.is_too_much(to) {
-        return Ok((to.clone(), None));
-    }
-    match conversation.setup.topology.supervisor() {
-        Some(supervisor) if conversation.holder != *supervisor => {
-            Ok((supervisor.clone(), Some(to.clone()).filter(|to| to != supervisor)))
-        }
-        Some(_) | None => Err(Rejection::HandoffLoop { hops_max: conversation.setup.hops_max }),
-    }
 }
 
 fn invalid(field: &str, expected: &str) -> Rejection {

@@ -1,9 +1,11 @@
 //! `say`: the customer may always speak, an agent only while it holds the conversation. Messages
 //! out of turn are recorded and not shown.
 
-use super::{open_to, turn};
+use super::shared::open_to;
+use super::turn;
 use crate::conversation::command::Say;
-use crate::conversation::event::{Event, NotHeard, Said, Speaker, Why};
+use crate::conversation::event::{Event, NotHeard, Said, Speaker};
+use crate::conversation::not_heard::Why;
 use crate::conversation::part;
 use crate::conversation::state::{Conversation, Side};
 use crate::ids::AgentId;

@@ -7,8 +7,10 @@ use super::human::{self, Ask, AskedBy};
 use crate::agent::Kind;
 use crate::conversation::event::{Event, How, Routed, Said};
 use crate::conversation::evolve::evolve;
-use crate::conversation::graph::{TurnAnswer, TurnFacts, TurnOutcome, TurnRoute};
+use crate::conversation::graph::{TurnAnswer, TurnFacts};
 use crate::conversation::state::Conversation;
+use crate::conversation::turn_route::TurnOutcome;
+use crate::conversation::turn_route::TurnRoute;
 use crate::ids::GraphId;
 use crate::step::Context;
 

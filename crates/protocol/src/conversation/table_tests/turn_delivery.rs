@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::world::World;
 use crate::conversation::Event;
-use crate::conversation::turn_delivery::{Line, MESSAGES_MAX, REACHED_WITHIN};
+use crate::conversation::told::MESSAGES_MAX;
+use crate::conversation::turn_delivery::{Line, REACHED_WITHIN};
 use crate::ids::TeamspaceId;
 use crate::step;
 use crate::transfer;

@@ -2,12 +2,14 @@
 //! A package that fails is rejected at once, with the reason of its first failure. Artifacts are
 //! verified outside, and a human may have to approve; until then it is validating.
 
-use super::{Decision, as_target, check_text, parties};
+use super::shared::{Decision, as_target, parties};
 use crate::handoff::command::Accept;
 use crate::handoff::event::{Accepted, Checked, Event, Rejected, ValidationStarted};
 use crate::handoff::gate::{self, Failure, Findings};
 use crate::handoff::package::Package;
-use crate::handoff::state::{Approval, Handoff, Made, Stage, Status};
+use crate::handoff::state::{Approval, Handoff, Made, Stage};
+use crate::handoff::status::Status;
+use crate::notes::check_text;
 use crate::rejection::Rejection;
 use crate::roles::{self, Deed};
 use crate::step::Context;

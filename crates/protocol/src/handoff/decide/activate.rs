@@ -1,6 +1,6 @@
 //! `activate`: the target starts the work. From here on it owns the task, and is in the chain.
 
-use super::{Decision, as_target, parties};
+use super::shared::{Decision, as_target, parties};
 use crate::handoff::check::check_work_state;
 use crate::handoff::derive;
 use crate::handoff::event::{Activated, Event};

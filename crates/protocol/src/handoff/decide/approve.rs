@@ -1,11 +1,12 @@
 //! `approve` and `refuse`: a human decides on a handoff whose policy requires it. The first
 //! decision counts. An agent's token never may, whatever its roles.
 
-use super::{Decision, check_text, existing, parties};
+use super::shared::{Decision, existing, parties};
 use crate::agent::Kind;
-use crate::handoff::command::RejectReason;
 use crate::handoff::event::{Accepted, Approved, Event, Refused, Rejected};
+use crate::handoff::reject_reason::RejectReason;
 use crate::handoff::state::{Approval, Checks, Handoff, Made, Stage};
+use crate::notes::check_text;
 use crate::rejection::Rejection;
 use crate::roles::{self, Deed};
 use crate::step::Context;

@@ -1,9 +1,11 @@
 //! `close`: the record is final. The sender, the target and coordinators close a finished handoff;
 //! a coordinator may also force it from any other state, which frees the task.
 
-use super::{Decision, check_text, existing};
+use super::shared::{Decision, existing};
 use crate::handoff::event::{Closed, Event};
-use crate::handoff::state::{Handoff, Status};
+use crate::handoff::state::Handoff;
+use crate::handoff::status::Status;
+use crate::notes::check_text;
 use crate::rejection::Rejection;
 use crate::roles::{self, Deed};
 use crate::step::Context;

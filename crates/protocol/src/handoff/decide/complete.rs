@@ -3,7 +3,7 @@
 //! replaces the old one.
 
 use super::delegate::check_no_parts;
-use super::{Decision, as_target, parties};
+use super::shared::{Decision, as_target, parties};
 use crate::handoff::completion::Completion;
 use crate::handoff::event::{Completed, CompletionStarted, Event};
 use crate::handoff::gate;

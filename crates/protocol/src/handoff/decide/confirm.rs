@@ -2,11 +2,12 @@
 //! that is required. Confirming completes the handoff; disputing leaves the work with its owner,
 //! who may report it again.
 
-use super::{Decision, check_text, existing, parties};
+use super::shared::{Decision, existing, parties};
 use crate::caller::{Caller, Principal, Role};
 use crate::handoff::completion::Completing;
 use crate::handoff::event::{Completed, Confirmed, Disputed, Event};
 use crate::handoff::state::{Checks, Handoff, Made, Stage};
+use crate::notes::check_text;
 use crate::rejection::Rejection;
 use crate::step::Context;
 

@@ -6,7 +6,7 @@
 
 use super::delegate::check_part;
 use super::initiate::{Known, propose};
-use super::{Decision, existing, latest};
+use super::shared::{Decision, existing, latest};
 use crate::handoff::derive::{self, Task};
 use crate::handoff::edit::{Difference, Edit, OfferEdit, differences, offer_of};
 use crate::handoff::event::{Countered, Event};

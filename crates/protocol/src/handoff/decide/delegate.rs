@@ -1,7 +1,7 @@
 //! `delegate`: the owner hands on a part of the task, as a handoff of its own. The owner stays
 //! responsible for the whole and cannot complete it before every part has ended.
 
-use super::{Decision, as_target, parties};
+use super::shared::{Decision, as_target, parties};
 use crate::handoff::command::{Child, Command, Follow};
 use crate::handoff::derive;
 use crate::handoff::edit::{self, PolicyEdit};

@@ -1,14 +1,15 @@
 //! `draft`: an agent saves what it may propose later. Only its sender sees it change; the task is
 //! not held, so it may have any number of drafts.
 
-use super::{Decision, calling_agent};
+use super::shared::{Decision, calling_agent};
 use crate::canonical;
 use crate::handoff::event::{Drafted, Event};
 use crate::handoff::package::Offer;
 use crate::handoff::state::Handoff;
 use crate::ids::{HandoffId, ThreadId};
 use crate::rejection::Rejection;
-use crate::step::{Context, Document};
+use crate::step::Context;
+use crate::stored::Document;
 
 pub fn decide(
     id: HandoffId,

@@ -1,11 +1,11 @@
 //! `elapse`: a stage is overdue. Recorded once per stage, and never moves the handoff: a person or
 //! a coordinating agent decides what follows. `warn` says so before it happens.
 
-use super::{Decision, parties};
+use super::shared::{Decision, parties};
 use crate::caller::Principal;
-use crate::handoff::command::SlaStage;
 use crate::handoff::derive;
 use crate::handoff::event::{Escalated, Event, SlaWarned};
+use crate::handoff::sla::SlaStage;
 use crate::handoff::state::{Handoff, Made, Waiting};
 use crate::rejection::Rejection;
 use crate::step::Context;

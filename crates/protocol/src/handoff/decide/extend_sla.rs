@@ -1,10 +1,11 @@
 //! `extend_sla`: a coordinator gives the running stage a new due time. A stage that was overdue can
 //! be overdue again.
 
-use super::{Decision, check_text, existing, parties};
+use super::shared::{Decision, existing, parties};
 use crate::handoff::derive;
 use crate::handoff::event::{Event, SlaExtended};
 use crate::handoff::state::Handoff;
+use crate::notes::check_text;
 use crate::rejection::Rejection;
 use crate::step::Context;
 use crate::time::{Span, Time};

@@ -1,9 +1,9 @@
 //! A handoff that follows from another one: a delegated part, or the successor of a reassigned
 //! handoff. The server sends it in the same commit.
 
-use super::Decision;
 use super::draft::thread_of;
 use super::initiate::{Known, propose};
+use super::shared::Decision;
 use crate::handoff::command::Follow;
 use crate::handoff::derive::Task;
 use crate::handoff::event::Event;

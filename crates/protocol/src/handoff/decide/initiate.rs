@@ -2,7 +2,7 @@
 //! and the task is held until the handoff is rejected, completed or closed.
 
 use super::draft::{check_may_edit, thread_of};
-use super::{Decision, calling_agent};
+use super::shared::{Decision, calling_agent};
 use crate::agent::Kind;
 use crate::canonical;
 use crate::handoff::check::Essentials;
@@ -12,14 +12,16 @@ use crate::handoff::event::{Event, Parties, Proposed};
 use crate::handoff::package::{
     Broken, Offer, PACKAGE_VERSION, PROTOCOL, Package, Policy, Provenance, Verification,
 };
+use crate::handoff::readers::Readers;
 use crate::handoff::sla::Slas;
 use crate::handoff::state::Handoff;
 use crate::handoff::workq;
 use crate::ids::{AgentId, HandoffId, ThreadId};
+use crate::notes::check_text;
 use crate::rejection::{Conflict, Rejection};
 use crate::roles::{self, Deed};
-use crate::step::{Context, Document};
-use crate::visibility::Readers;
+use crate::step::Context;
+use crate::stored::Document;
 
 /// Cycles are refused already, so this only bounds the size of a chain in every package. A longer
 /// chain is a loop with changing names.
@@ -97,7 +99,7 @@ pub fn propose(
         task_id: essentials.task_id,
         thread_id,
         title: essentials.title,
-        reason: super::check_text("reason", Some(&offer.reason))?.unwrap_or_default(),
+        reason: check_text("reason", Some(&offer.reason))?.unwrap_or_default(),
         is_return: offer.is_return,
         needs_human,
         target_is_human,

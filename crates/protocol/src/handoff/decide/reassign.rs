@@ -2,13 +2,14 @@
 //! agent, with the same package. Both happen or neither does.
 
 use super::delegate::check_no_parts;
-use super::{Decision, check_text, existing, latest};
+use super::shared::{Decision, existing, latest};
 use crate::handoff::command::{Command, Follow, Reassign};
 use crate::handoff::derive;
 use crate::handoff::edit::offer_of;
 use crate::handoff::event::{Closed, Event};
 use crate::handoff::gate::read_package;
 use crate::handoff::state::{Handoff, Made, Stage};
+use crate::notes::check_text;
 use crate::rejection::Rejection;
 use crate::roles::{self, Deed};
 use crate::step::Context;

@@ -3,10 +3,11 @@
 //! may hand it to any agent.
 
 use super::delegate::check_no_parts;
-use super::{Decision, as_target, check_text, parties};
+use super::shared::{Decision, as_target, parties};
 use crate::handoff::command::Reject;
 use crate::handoff::event::{Event, Rejected};
 use crate::handoff::state::{Handoff, Stage};
+use crate::notes::check_text;
 use crate::rejection::Rejection;
 use crate::step::Context;
 

@@ -3,7 +3,8 @@
 //! it where it is.
 
 use super::accept::rejected;
-use super::{Decision, parties, verify_completion};
+use super::shared::{Decision, parties};
+use super::verify_completion;
 use crate::caller::Principal;
 use crate::handoff::artifact::{Finding, Seen};
 use crate::handoff::command::Looked;

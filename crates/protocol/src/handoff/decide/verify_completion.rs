@@ -3,8 +3,8 @@
 //! that cannot be verified now leaves it under way.
 
 use super::confirm::completed;
+use super::shared::{Decision, parties};
 use super::verified::{self, Assessed, UNAVAILABLE};
-use super::{Decision, parties};
 use crate::handoff::artifact::Seen;
 use crate::handoff::completion::Completing;
 use crate::handoff::event::{CompletionChecked, CompletionFailed, Event, VerificationUnavailable};

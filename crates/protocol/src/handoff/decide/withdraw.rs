@@ -1,8 +1,10 @@
 //! `withdraw`: the sender takes back a handoff that is not accepted yet. The task is free again.
 
-use super::{Decision, check_text, existing};
+use super::shared::{Decision, existing};
 use crate::handoff::event::{Closed, Event};
-use crate::handoff::state::{Handoff, Status};
+use crate::handoff::state::Handoff;
+use crate::handoff::status::Status;
+use crate::notes::check_text;
 use crate::rejection::Rejection;
 use crate::step::Context;
 

@@ -1,7 +1,7 @@
 //! `workq_answered`: the answer of the work queue to the request to hand items to the new owner.
 //! Recorded, and never moves the handoff: the queue follows the task, not the reverse.
 
-use super::{Decision, parties};
+use super::shared::{Decision, parties};
 use crate::caller::Principal;
 use crate::handoff::event::{Event, WorkqDegraded, WorkqSettled};
 use crate::handoff::state::{Handoff, Made, Stage};

@@ -10,8 +10,8 @@ use super::script::{World, check};
 use crate::handoff::Status;
 use crate::handoff::event::Event;
 use crate::handoff::package::Policy;
+use crate::handoff::readers::Readers;
 use crate::handoff::state::{Approval, Handoff};
-use crate::visibility::{self, Readers};
 
 const EDITS: usize = 200;
 const EDITS_FULL: usize = 20_000;
@@ -312,7 +312,7 @@ impl Story {
                 Event::Approved(_) => drop(self.bound.insert(task, policy)),
                 Event::Proposed(_) | Event::Countered(_) => {
                     *seen.entry("looser").or_default() += usize::from(is_looser);
-                    let readers = visibility::readers(made).unwrap_or_default();
+                    let readers = crate::handoff::derive::readers(made).unwrap_or_default();
                     let bound_readers = bound.map_or(Readers::Team, Readers::of);
                     if readers > bound_readers {
                         return Err(format!(

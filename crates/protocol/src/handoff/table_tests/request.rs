@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 
 use super::script::{World, handoff_id, offer, start};
 use crate::handoff::artifact::{Finding, Seen};
-use crate::handoff::command::{Accept, Command, Looked, Reassign, Reject, SlaStage};
+use crate::handoff::command::{Accept, Command, Looked, Reassign, Reject};
 use crate::handoff::completion::Completion;
+use crate::handoff::sla::SlaStage;
 use crate::handoff::{Handoff, derive};
 use crate::ids::HandoffId;
 use crate::time::{Span, Time};

@@ -17,6 +17,7 @@ use crate::codec;
 use crate::handoff::command::Command;
 use crate::handoff::event::Event;
 use crate::handoff::package::Policy;
+use crate::handoff::readers::Readers;
 use crate::handoff::state::{Handoff, Made, Note};
 use crate::handoff::{Package, Status, derive};
 use crate::ids::{AgentId, HandoffId, TeamspaceId};
@@ -25,7 +26,7 @@ use crate::rejection::Rejection;
 use crate::step::{self, Change, Context, Deadline, Effect, Facts, HoldState, Holds, State};
 use crate::teamspace::Settings;
 use crate::time::Time;
-use crate::visibility::{self, Readers, Sight};
+use crate::visibility::{self, Sight};
 
 /// Runs a script and compares each line with its expected result.
 pub fn check(script: &str) {
@@ -392,7 +393,7 @@ impl World {
     fn show_sight(&self, who: &str, name: &str) -> String {
         let handoff = self.handoffs[name].clone();
         let readers = match &handoff {
-            Handoff::Made(made) => visibility::readers(made).expect("it is recorded"),
+            Handoff::Made(made) => derive::readers(made).expect("it is recorded"),
             Handoff::Draft(_) | Handoff::Discarded { .. } => Readers::Team,
         };
         let caller = caller(who);

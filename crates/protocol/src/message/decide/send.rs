@@ -7,7 +7,10 @@ use crate::caller::Principal;
 use crate::canonical;
 use crate::handoff::package::Priority;
 use crate::ids::{AgentId, MessageId, ThreadId};
-use crate::message::command::{Address, MessageContext, Outgoing, RECIPIENTS_MAX};
+use crate::message::command::{
+    Address, CONTEXT_BYTES_MAX, Outgoing, PAYLOAD_BYTES_MAX, RECIPIENTS_MAX, VERSIONS_EXPECTED,
+};
+use crate::message::context::MessageContext;
 use crate::message::event::{Event, Sent};
 use crate::message::kind::Kind;
 use crate::message::state::{self, COORDINATORS, Message};
@@ -15,21 +18,11 @@ use crate::message::thread::{self, Thread};
 use crate::rejection::Rejection;
 use crate::step::Context;
 
-/// As in the ACP design: a message is a note; larger content is stored elsewhere and referenced.
-pub const PAYLOAD_BYTES_MAX: usize = 4_096;
-
-/// References are short; a list of them should be, too.
-pub const CONTEXT_BYTES_MAX: usize = 4_096;
-
 /// A message keeps a status for each recipient, so the number of recipients is bounded.
 pub const BROADCAST_MAX: usize = 256;
 
 /// The version of a message that names none.
 const VERSION: &str = "1.0.0";
-
-/// The supported versions.
-pub const VERSIONS: &str = r"^1\.[0-9]{1,4}\.[0-9]{1,4}$";
-pub const VERSIONS_EXPECTED: &str = "1.x.y; other major versions are not supported";
 
 pub fn decide(
     id: MessageId,

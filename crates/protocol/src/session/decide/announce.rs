@@ -4,20 +4,20 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use super::Decision;
+use super::shared::Decision;
 use crate::agent::Kind;
 use crate::caller::{Caller, Principal};
 use crate::hidden::first_hidden;
 use crate::ids::{AgentId, SessionId};
-use crate::narrator;
-use crate::narrator::settled::OWN_TYPES;
+use crate::narrator::ours::{self, OWN_TYPES};
 use crate::rejection::Rejection;
 use crate::session::event::{Announced, Consented, Event, Foreseen, Said};
 use crate::session::state::{Place, Session, hold_key, no_conversation, opening};
 use crate::session::{
     ANNOUNCED_EVENTS_MAX, CLOCK_AHEAD_MAX, CRITICAL_EVENTS_MAX, CRITICAL_WINDOW, SESSION_EVENTS_MAX,
 };
-use crate::step::{self, Context, HoldState, HoldWrite, Holds};
+use crate::step::{Context, Holds};
+use crate::stored::{HoldState, HoldWrite};
 use crate::time::{Span, Time};
 use aaep::AGENT_ID;
 use aaep::event::{self, Payload};
@@ -62,7 +62,7 @@ pub fn decide(
 fn producer(caller: &Caller) -> Result<AgentId, Rejection> {
     match &caller.principal {
         Principal::Agent(id) if id.as_str() != AGENT_ID => Ok(id.clone()),
-        Principal::System => Ok(narrator::producer()),
+        Principal::System => Ok(ours::producer()),
         Principal::Agent(_) | Principal::Operator(_) | Principal::Customer(_) => Err(not_allowed()),
     }
 }
@@ -193,17 +193,17 @@ impl Batch<'_> {
             None if is_server => {}
             Some(Kind::Human | Kind::Queue) | None => return Err(Closed::NotAllowed),
         }
-        if narrator::reads_as_ours(self.id) != is_server {
+        if ours::reads_as_ours(self.id) != is_server {
             return Err(Closed::Flawed(Flaw {
                 tier: Tier::Session,
                 rule: "tasuki.session_id",
                 field: "session_id".to_owned(),
-                expected: format!("an id that does not begin with {}", narrator::SESSION_PREFIX),
+                expected: format!("an id that does not begin with {}", ours::SESSION_PREFIX),
             }));
         }
         let opening = opening(event, self.producer.clone()).map_err(Closed::Flawed)?;
         if let Some(id) = opening.conversation {
-            let conversation = self.context.facts.conversation();
+            let conversation = self.context.facts.conversation.as_deref();
             let takes_part = conversation
                 .is_some_and(|it| it.id == id && it.side(self.context.caller).is_some());
             if !takes_part {
@@ -233,10 +233,9 @@ impl Batch<'_> {
     /// Whether the producer is heard in the conversation of its session, if it has one.
     fn speaks(&self) -> bool {
         let is_server = self.context.caller.principal == Principal::System;
-        let id = self.session.as_ref().and_then(|session| session.conversation);
-        let Some(id) = id.filter(|_| !is_server) else { return true };
-        let conversation = self.context.facts.conversation().filter(|it| it.id == id);
-        conversation.is_some_and(|it| it.closed.is_none() && it.speaker() == Some(self.producer))
+        let conversation = self.context.facts.conversation.as_deref();
+        let session = self.session.as_ref().filter(|_| !is_server);
+        session.is_none_or(|session| session.is_heard(conversation))
     }
 
     fn into_decision(self) -> Decision {
@@ -253,9 +252,7 @@ impl Batch<'_> {
 /// The recorded event that a hold names.
 fn said_at<'a>(holds: &'a Holds, key: &str) -> Option<&'a Said> {
     let place = holds.get(key).value.as_deref().and_then(Place::parse)?;
-    let entry = holds.entries.get(&place.position)?;
-    let step::Event::Session(Event::Announced(announced)) = entry else { return None };
-    announced.events.get(place.index)
+    holds.announced.get(&place.position)?.get(place.index)
 }
 
 /// Why a session cannot begin.

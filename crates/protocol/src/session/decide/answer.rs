@@ -1,7 +1,7 @@
 //! `answer`: a person answers a question. The first valid answer counts; all others get the same
 //! rejection, which does not say why.
 
-use super::Decision;
+use super::shared::Decision;
 use crate::agent::Kind;
 use crate::caller::Principal;
 use crate::conversation::state::conversation_of;
@@ -13,24 +13,9 @@ use crate::session::command::Answer;
 use crate::session::event::{Answered, Event};
 use crate::session::evolve::settle;
 use crate::session::state::Session;
+use crate::session::unanswered::Unanswered;
 use crate::step::Context;
 use aaep::machine::{Lasts, NotSettled, Outcome};
-
-/// Why an answer does not count: for the log, never for its sender.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unanswered {
-    NoSession,
-    /// A worker, a system agent, the producer itself, or the customer of another conversation.
-    NotEntitled,
-    /// Never asked, or already settled.
-    UnknownToken,
-    TooLate,
-    /// A decision for a clarification, a response to a confirmation, or a response of the wrong
-    /// kind.
-    WrongKind,
-    /// Not one of the replies that the question allows.
-    NotAllowed,
-}
 
 /// The maximum lengths of an answer's texts.
 const DECIDED_BY_CHARS_MAX: usize = 256;
@@ -52,6 +37,9 @@ pub fn decide(
     let session = state.ok_or(no(Unanswered::NoSession))?;
     if !may_answer(session, context) {
         return Err(no(Unanswered::NotEntitled));
+    }
+    if !session.is_heard(context.facts.conversation.as_deref()) {
+        return Err(no(Unanswered::Withdrawn));
     }
     let given = answer.given.heeding(answer.modified_action.is_some());
     let mut machine = session.machine.clone();
@@ -83,7 +71,7 @@ pub fn decide(
         modified: answer.modified_action.is_some(),
         modified_action: answer.modified_action.clone(),
         confidence: answer.confidence.clone(),
-        deliver: session.tells(context.facts),
+        deliver: session.tells(&context.facts.at_endpoint),
         automatic: !is_by_a_person,
         expires_at: (is_by_a_person && settled.outcome == Outcome::Accepted).then_some(until),
     };
@@ -145,7 +133,7 @@ fn may_answer(session: &Session, context: Context<'_>) -> bool {
 /// answer with that token may be its own.
 fn has_customer_token(session: &Session, context: Context<'_>) -> bool {
     let opener = Principal::Agent(session.producer.clone()).to_string();
-    context.facts.conversation().is_some_and(|it| it.setup.opened_by == opener)
+    context.facts.conversation.as_deref().is_some_and(|it| it.setup.opened_by == opener)
 }
 
 fn check_action(answer: &Answer) -> Result<(), Rejection> {

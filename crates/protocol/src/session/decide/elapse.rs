@@ -1,7 +1,7 @@
 //! `elapse`: the time of questions is over, and the producer's defaults apply; or the producer was
 //! silent for too long.
 
-use super::{Decision, check_server};
+use super::shared::{Decision, check_server};
 use crate::ids::SessionId;
 use crate::rejection::Rejection;
 use crate::session::event::{Event, TimedOut};
@@ -41,7 +41,7 @@ pub fn decide(
             outcome: settled.outcome,
             default_response: question.default_response().map(str::to_owned),
             unheard: audience == Audience::NoListener,
-            deliver: session.tells(context.facts),
+            deliver: session.tells(&context.facts.at_endpoint),
         }));
     }
     Ok(decision)

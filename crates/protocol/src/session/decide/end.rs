@@ -1,7 +1,7 @@
 //! `end`: an operator ends a session that is to be erased. Later events of its producer are
 //! refused.
 
-use super::Decision;
+use super::shared::Decision;
 use crate::rejection::Rejection;
 use crate::session::event::Event;
 use crate::session::silence::Why;

@@ -1,12 +1,13 @@
 //! `hand_over` and `deliver_decision`: the server has done what a producer asked for, and records
 //! the result. Each is recorded once.
 
-use super::{Decision, check_server};
+use super::shared::{Decision, check_server};
 use crate::ids::SessionId;
 use crate::rejection::Rejection;
 use crate::session::event::{Delivered, Event, Handover};
 use crate::session::state::{Session, handed_key, handover_key};
-use crate::step::{Context, HoldState, HoldWrite};
+use crate::step::Context;
+use crate::stored::{HoldState, HoldWrite};
 
 pub fn decide(
     id: &SessionId,

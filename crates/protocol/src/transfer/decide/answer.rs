@@ -1,15 +1,16 @@
 //! `accept` and `decline`: the person for whom it rings says yes or no.
 
 use super::pickup::Place;
-use super::{Asked, events, may_know};
+use super::shared::{Asked, events, may_know};
 use crate::conversation::event::Event as ConversationEvent;
-use crate::handoff::decide::check_text;
 use crate::ids::AgentId;
+use crate::notes::check_text;
 use crate::rejection::Rejection;
 use crate::transfer::event::{
     Connected, Consulted, Event, LegEnded, Returned, WhyLegEnded, WhyReturned,
 };
-use crate::transfer::state::{Claim, Kind, Leg, LegStage, Stage, Target};
+use crate::transfer::kind::Kind;
+use crate::transfer::state::{Claim, Leg, LegStage, Stage, Target};
 use crate::transfer::status::Status;
 
 pub fn accept(asked: &Asked<'_>) -> Result<Vec<ConversationEvent>, Rejection> {

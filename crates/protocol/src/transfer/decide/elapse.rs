@@ -1,7 +1,8 @@
 //! Events that the server detects itself: the ringing or the wait timed out, or a person is gone.
 
 use super::pickup::Place;
-use super::{Asked, answer, events, finish, request};
+use super::shared::{Asked, events};
+use super::{answer, finish, request};
 use crate::caller::Principal;
 use crate::conversation::Conversation;
 use crate::conversation::event::Event as ConversationEvent;

@@ -2,12 +2,12 @@
 //! the conversation again, and learns what happened meanwhile.
 
 use super::hold::gone_or;
-use super::{Asked, events};
+use super::shared::{Asked, events};
 use crate::caller::Principal;
 use crate::conversation::Conversation;
 use crate::conversation::event::{Closed, Event as ConversationEvent};
 use crate::conversation::state::Side;
-use crate::handoff::decide::check_text;
+use crate::notes::check_text;
 use crate::rejection::Rejection;
 use crate::step::Context;
 use crate::transfer::event::{Event, LegEnded, Over, WhyLegEnded};
@@ -20,6 +20,10 @@ pub fn complete(
 ) -> Result<Vec<ConversationEvent>, Rejection> {
     // A person who only advises leaves, and the customer notices nothing.
     if let Some(ended) = consultation_ended(asked)? {
+        if summary.is_some() {
+            let expected = "to be left out when advice ends; a note keeps what was said".to_owned();
+            return Err(Rejection::SchemaInvalid { field: "summary".to_owned(), expected });
+        }
         return Ok(ended);
     }
     check_answers_or_oversees(asked, "complete a transfer")?;

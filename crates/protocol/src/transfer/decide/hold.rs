@@ -1,6 +1,6 @@
 //! `hold` and `resume`: the person looks something up, and comes back.
 
-use super::{Asked, events};
+use super::shared::{Asked, events};
 use crate::conversation::event::Event as ConversationEvent;
 use crate::rejection::Rejection;
 use crate::transfer::event::{Event, Held, Resumed};

@@ -2,17 +2,19 @@
 //! with the first until the second answers, unless it is a blind transfer.
 
 use super::hold::gone_or;
-use super::{Asked, events, pickup, request};
+use super::shared::{Asked, events};
+use super::{pickup, request};
 use crate::agent::Kind as AgentKind;
 use crate::conversation::customer_text;
 use crate::conversation::event::Event as ConversationEvent;
-use crate::handoff::decide::check_text;
+use crate::notes::check_text;
 use crate::queue::{Settings, order_key};
 use crate::rejection::Rejection;
 use crate::transfer::bundle::{Bundle, BundleId};
 use crate::transfer::command::Transfer as Asking;
 use crate::transfer::event::{Event, LegRequested, Queued, Returned, Ringing, WhyReturned};
-use crate::transfer::state::{Kind, Target};
+use crate::transfer::kind::Kind;
+use crate::transfer::state::Target;
 use crate::transfer::status::Action;
 
 /// Bounds how often a customer is passed on.

@@ -1,11 +1,11 @@
 //! `note`, `whisper` and `rate`: remarks about a transfer.
 
 use super::hold::gone_or;
-use super::{Asked, events};
+use super::shared::{Asked, events};
 use crate::conversation::event::Event as ConversationEvent;
 use crate::conversation::part::TEXT_BYTES_MAX;
 use crate::conversation::state::Side;
-use crate::handoff::decide::check_text;
+use crate::notes::check_text;
 use crate::rejection::Rejection;
 use crate::transfer::event::{Event, Noted, Rated};
 use crate::transfer::state::{Outcome, Stage};

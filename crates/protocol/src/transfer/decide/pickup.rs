@@ -1,16 +1,15 @@
 //! `pickup` and `ring`: a person takes a waiting transfer, or is offered it. The first person wins,
 //! and the others learn who that is.
 
-use super::{Asked, answer, events, on_the_record};
+use super::answer;
+use super::shared::{Asked, events, is_in_queue, on_the_record};
 use crate::agent::{Agent, Kind as AgentKind, Presence};
 use crate::caller::Principal;
 use crate::conversation::Conversation;
 use crate::conversation::event::Event as ConversationEvent;
 use crate::ids::{AgentId, TransferId};
-use crate::queue::{Candidate, Ineligible, eligible};
 use crate::rejection::Rejection;
 use crate::step::Context;
-use crate::time::Time;
 use crate::transfer::event::{Event, Ringing};
 use crate::transfer::state::{Claim, Leg, LegStage, Transfer};
 use crate::transfer::status::{Action, Status, next};
@@ -117,24 +116,6 @@ fn vacant(transfer: &Transfer) -> Result<Place<'_>, Rejection> {
     match leg.or(transfer.claim()) {
         Some(claim) => Err(Rejection::AlreadyClaimed { by: claim.agent.clone() }),
         None => Err(Rejection::WrongTransferState { action: "pickup", status: Status::Requested }),
-    }
-}
-
-/// Whether a person is a member of a queue. Members may pick any item. The further requirements of
-/// an item matter only when the server chooses.
-pub fn is_in_queue(person: &Agent, queue: &Agent) -> bool {
-    let wanted = queue.queue_settings().wanted;
-    let person = Candidate::of(person, 0, Time::from_millis(0));
-    let person = Candidate { is_available: true, ..person };
-    match eligible(&person, &wanted, &Default::default()) {
-        Ok(()) | Err(Ineligible::NoCapacity) => true,
-        Err(
-            Ineligible::Unavailable
-            | Ineligible::Declined
-            | Ineligible::OtherTeam
-            | Ineligible::OtherLanguage
-            | Ineligible::MissingSkill,
-        ) => false,
     }
 }
 

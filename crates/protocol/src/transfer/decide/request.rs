@@ -1,17 +1,17 @@
 //! `request`: a customer or an agent asks for a person. The conversation goes to the queue at once,
 //! and the bot that had it may not speak from then on.
 
-use schemars::Schema;
+use crate::transfer::command::{REQUEST_KEY_BYTES_MAX, key_expected};
 
-use super::events;
+use super::shared::events;
 use crate::agent::{Agent, Kind as AgentKind};
 use crate::conversation::customer_text;
 use crate::conversation::decide::check_queue;
-use crate::conversation::event::{Event as ConversationEvent, Why};
+use crate::conversation::event::Event as ConversationEvent;
+use crate::conversation::not_heard::Why;
 use crate::conversation::state::{Conversation, Side};
-use crate::form;
-use crate::handoff::decide::check_text;
 use crate::ids::{AgentId, TransferId};
+use crate::notes::check_text;
 use crate::queue::{OpeningHours, Settings, order_key};
 use crate::rejection::Rejection;
 use crate::step::{Context, Facts};
@@ -19,22 +19,10 @@ use crate::time::Time;
 use crate::transfer::bundle::{About, Bundle, BundleId, SUMMARY_BYTES_MAX};
 use crate::transfer::command::Request;
 use crate::transfer::event::{Event, Queued, Requested};
-use crate::transfer::state::{Kind, Limits, Overflow};
+use crate::transfer::kind::Kind;
+use crate::transfer::state::{Limits, Overflow};
 
 const PRIORITY_MAX: i32 = crate::queue::order::PRIORITY_MAX;
-
-pub const REQUEST_KEY_BYTES_MAX: usize = 200;
-/// One line that is not empty, but may be blank.
-const KEY: &str = r"^[^\x00-\x1F\x7F-\x9F]+$";
-
-/// The form of a `request_key`.
-pub fn key_form(schema: &mut Schema) {
-    form::patterned(KEY, REQUEST_KEY_BYTES_MAX, key_expected())(schema);
-}
-
-fn key_expected() -> String {
-    format!("1 to {REQUEST_KEY_BYTES_MAX} bytes of text in one line")
-}
 
 pub fn decide(
     conversation: &Conversation,

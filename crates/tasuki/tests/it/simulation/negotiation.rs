@@ -4,14 +4,13 @@
 
 use protocol::caller::Caller;
 use protocol::handoff::artifact::{Finding, Seen};
-use protocol::handoff::command::{
-    Reassign, {Looked, SlaStage},
-};
+use protocol::handoff::command::{Looked, Reassign};
 use protocol::handoff::completion::{Completion, Evidence};
 use protocol::handoff::edit::{ContextEdit, Edit, OfferEdit, PolicyEdit};
 use protocol::handoff::package::{
     Artifact, ArtifactKind, ArtifactRef, ExternalRef, ExternalRefKind,
 };
+use protocol::handoff::sla::SlaStage;
 use protocol::handoff::state::{Checks, Stage};
 use protocol::handoff::workq::{Answer, Answered, Degradation, Way, Workq};
 use protocol::handoff::{Command, Handoff, Offer};

@@ -223,7 +223,7 @@ fn conversation_id(number: usize) -> ConversationId {
 }
 
 fn state(conversation: &Conversation) -> State {
-    State::Conversation(Box::new(conversation.clone()))
+    State::Conversation(std::sync::Arc::new(conversation.clone()))
 }
 
 fn conversation(number: usize, holder: &str, status: Status) -> Conversation {

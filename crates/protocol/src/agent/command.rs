@@ -1,0 +1,68 @@
+//! What can be asked of an agent of the directory, and the facts that takes.
+
+use std::collections::BTreeSet;
+
+use super::kind::Kind;
+use super::presence::Presence;
+use super::profile::Profile;
+use crate::caller::Role;
+use crate::queue;
+use crate::step::{Directory, Needs};
+use crate::time::Time;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// Adds an agent, or changes what a known one shows.
+    Register { kind: Kind, profile: Profile },
+    /// Sets the roles of a member, in place of its old ones.
+    SetRoles { roles: BTreeSet<Role> },
+    /// Sets or removes the URL that is called when the agent is sent something critical.
+    SetWake { url: Option<String> },
+    /// Sets or removes the URL that turns are delivered to.
+    SetEndpoint { url: Option<String> },
+    /// Sets how a queue works.
+    SetQueue { settings: Box<queue::Settings> },
+    /// Sets where a human is.
+    SetPresence { presence: Presence },
+    /// The server has a connection to it, and had none before.
+    Connect,
+    /// The server has lost its last connection to it.
+    LoseConnection,
+    /// The time to reconnect is over.
+    Elapse { due: Time },
+}
+
+impl Command {
+    /// The facts it needs besides the agent: the kinds of the queues that a queue forwards to.
+    pub fn needs(&self) -> Needs {
+        let directory = match self {
+            Command::SetQueue { settings } => {
+                let named = settings.patience.named().into_iter().map(|named| named.agent);
+                Some(Directory::Named(named.collect()))
+            }
+            Command::Register { .. }
+            | Command::SetRoles { .. }
+            | Command::SetWake { .. }
+            | Command::SetEndpoint { .. }
+            | Command::SetPresence { .. }
+            | Command::Connect
+            | Command::LoseConnection
+            | Command::Elapse { .. } => None,
+        };
+        Needs { directory, ..Needs::default() }
+    }
+
+    pub fn name(&self) -> &'static str {
+        match self {
+            Command::Register { .. } => "register",
+            Command::SetRoles { .. } => "set_roles",
+            Command::SetWake { .. } => "set_wake",
+            Command::SetEndpoint { .. } => "set_endpoint",
+            Command::SetQueue { .. } => "set_queue",
+            Command::SetPresence { .. } => "set_presence",
+            Command::Connect => "connect",
+            Command::LoseConnection => "lose_connection",
+            Command::Elapse { .. } => "miss",
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Decides on a command to an agent.
+
+mod attend;
+
+use std::collections::BTreeSet;
+
+use super::command::Command;
+use super::event::{EndpointChanged, Event, Registered, RolesChanged, WakeChanged};
+use super::kind::Kind;
+use super::profile::{self, Profile};
+use super::state::Agent;
+use crate::caller::{Caller, Role};
+use crate::queue;
+use crate::rejection::Rejection;
+use crate::step::Context;
+use crate::wake;
+use crate::warning::check_kinds;
+
+pub fn decide(
+    state: Option<&Agent>,
+    command: &Command,
+    context: Context<'_>,
+) -> Result<Vec<Event>, Rejection> {
+    let caller = context.caller;
+    match command {
+        Command::Register { kind, profile } => register(state, *kind, profile, caller),
+        Command::SetRoles { roles } => set_roles(state, roles, caller),
+        Command::SetWake { url } => set_wake(state, url.as_deref(), caller),
+        Command::SetEndpoint { url } => set_endpoint(state, url.as_deref(), caller),
+        Command::SetQueue { settings } => set_queue(state, settings, context),
+        Command::SetPresence { presence } => attend::set(state, *presence, context),
+        Command::Connect => attend::connected(state, caller),
+        Command::LoseConnection => attend::connection_lost(state, context),
+        Command::Elapse { due } => attend::elapse(state, *due, context),
+    }
+}
+
+fn register(
+    state: Option<&Agent>,
+    kind: Kind,
+    profile: &Profile,
+    caller: &Caller,
+) -> Result<Vec<Event>, Rejection> {
+    if !caller.is_operator() {
+        return Err(Rejection::NotAllowed { action: "register an agent", who: "an operator" });
+    }
+    profile::check(kind, profile)?;
+    match state {
+        Some(agent) if agent.kind != kind => {
+            Err(Rejection::AlreadyExists { what: "an agent of that id with another kind" })
+        }
+        Some(agent) if agent.profile == *profile => Ok(Vec::new()),
+        Some(_) | None => {
+            Ok(vec![Event::Registered(Registered { kind, profile: profile.clone() })])
+        }
+    }
+}
+
+fn set_roles(
+    state: Option<&Agent>,
+    roles: &BTreeSet<Role>,
+    caller: &Caller,
+) -> Result<Vec<Event>, Rejection> {
+    let agent = state.ok_or(Rejection::NotFound { what: "agent" })?;
+    if !caller.is_coordinator() {
+        let who = "a coordinator or an operator";
+        return Err(Rejection::NotAllowed { action: "change the roles of a member", who });
+    }
+    if agent.roles == *roles {
+        return Ok(Vec::new());
+    }
+    let before = Some(agent.roles.clone());
+    Ok(vec![Event::RolesChanged(RolesChanged { roles: roles.clone(), before })])
+}
+
+fn set_wake(
+    state: Option<&Agent>,
+    url: Option<&str>,
+    caller: &Caller,
+) -> Result<Vec<Event>, Rejection> {
+    if !caller.is_operator() {
+        let action = "say where an agent is woken";
+        return Err(Rejection::NotAllowed { action, who: "an operator" });
+    }
+    let agent = state.ok_or(Rejection::NotFound { what: "agent" })?;
+    url.map_or(Ok(()), wake::check_url)?;
+    if agent.wake_url.as_deref() == url {
+        return Ok(Vec::new());
+    }
+    Ok(vec![Event::WakeChanged(WakeChanged { url: url.map(str::to_owned) })])
+}
+
+fn set_endpoint(
+    state: Option<&Agent>,
+    url: Option<&str>,
+    caller: &Caller,
+) -> Result<Vec<Event>, Rejection> {
+    if !caller.is_operator() {
+        let action = "say where turns reach an agent";
+        return Err(Rejection::NotAllowed { action, who: "an operator" });
+    }
+    let agent = state.ok_or(Rejection::NotFound { what: "agent" })?;
+    if url.is_some() && agent.kind != Kind::Worker {
+        let expected = format!("null; turns reach a worker, not a {}", agent.kind.as_str());
+        return Err(Rejection::SchemaInvalid { field: "url".to_owned(), expected });
+    }
+    url.map_or(Ok(()), wake::check_url)?;
+    if agent.endpoint.as_deref() == url {
+        return Ok(Vec::new());
+    }
+    Ok(vec![Event::EndpointChanged(EndpointChanged { url: url.map(str::to_owned) })])
+}
+
+fn set_queue(
+    state: Option<&Agent>,
+    settings: &queue::Settings,
+    context: Context<'_>,
+) -> Result<Vec<Event>, Rejection> {
+    if !context.caller.is_coordinator() {
+        let who = "a coordinator or an operator";
+        return Err(Rejection::NotAllowed { action: "say how a queue works", who });
+    }
+    let agent = state.filter(|agent| agent.kind == Kind::Queue);
+    let agent = agent.ok_or(Rejection::NotFound { what: "queue" })?;
+    if let Some(problem) = settings.problems().into_iter().next() {
+        return Err(Rejection::SchemaInvalid { field: problem.field, expected: problem.expected });
+    }
+    let named = settings.patience.named();
+    if let Some(itself) = named.iter().find(|named| named.agent == agent.id) {
+        let (field, expected) = (itself.field.clone(), "another queue".to_owned());
+        return Err(Rejection::SchemaInvalid { field, expected });
+    }
+    check_kinds(&named, &context.facts.kinds)?;
+    let is_same = agent.queue.as_deref() == Some(settings);
+    Ok(if is_same { Vec::new() } else { vec![Event::QueueChanged(Box::new(settings.clone()))] })
+}

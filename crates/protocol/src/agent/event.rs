@@ -1,0 +1,93 @@
+//! What happens to an agent of the directory.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::kind::Kind;
+use super::presence::Presence;
+use super::profile::Profile;
+use crate::caller::Role;
+use crate::ids::AgentId;
+use crate::queue;
+use crate::time::Time;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    Registered(Registered),
+    RolesChanged(RolesChanged),
+    WakeChanged(WakeChanged),
+    EndpointChanged(EndpointChanged),
+    QueueChanged(Box<queue::Settings>),
+    PresenceChanged(PresenceChanged),
+    Connected(Connected),
+    ConnectionLost(ConnectionLost),
+    Lost(Lost),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Registered {
+    pub kind: Kind,
+    pub profile: Profile,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RolesChanged {
+    pub roles: BTreeSet<Role>,
+    /// Its roles until then. The first releases did not record them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<BTreeSet<Role>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WakeChanged {
+    pub url: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndpointChanged {
+    pub url: Option<String>,
+}
+
+impl Event {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Event::Registered(_) => "agent.registered",
+            Event::RolesChanged(_) => "agent.roles_changed",
+            Event::WakeChanged(_) => "agent.wake_changed",
+            Event::EndpointChanged(_) => "agent.endpoint_changed",
+            Event::QueueChanged(_) => "agent.queue_changed",
+            Event::PresenceChanged(_) => "agent.presence_changed",
+            Event::Connected(_) => "agent.connected",
+            Event::ConnectionLost(_) => "agent.connection_lost",
+            Event::Lost(_) => "agent.lost",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PresenceChanged {
+    pub presence: Presence,
+    /// The agent who set it, if another one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<AgentId>,
+    /// How long it counts without a connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Time>,
+}
+
+/// The first connection of possibly several.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connected {}
+
+/// The last connection ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConnectionLost {
+    /// The end of the grace period; absent if the human had declared itself offline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Time>,
+}
+
+/// It did not reconnect in time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lost {}

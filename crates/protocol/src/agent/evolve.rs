@@ -1,0 +1,41 @@
+//! The state of an agent after an event.
+
+use super::event::{Event, Registered};
+use super::presence::Reach;
+use super::state::Agent;
+use crate::fixed::Fixed;
+use crate::ids::AgentId;
+use crate::ledger::BadHistory;
+
+pub fn evolve(id: AgentId, state: Option<Agent>, event: &Event) -> Result<Agent, BadHistory> {
+    let bad = BadHistory { event: event.name() };
+    let Some(agent) = state else {
+        return match event {
+            Event::Registered(Registered { kind, profile }) => {
+                Ok(Agent::new(id, *kind, profile.clone()))
+            }
+            Event::RolesChanged(_)
+            | Event::WakeChanged(_)
+            | Event::EndpointChanged(_)
+            | Event::QueueChanged(_)
+            | Event::PresenceChanged(_)
+            | Event::Connected(_)
+            | Event::ConnectionLost(_)
+            | Event::Lost(_) => Err(bad),
+        };
+    };
+    match event {
+        Event::Registered(registered) if agent.kind != registered.kind => Err(bad),
+        Event::Registered(registered) => Ok(Agent { profile: registered.profile.clone(), ..agent }),
+        Event::RolesChanged(changed) => Ok(Agent { roles: changed.roles.clone(), ..agent }),
+        Event::WakeChanged(changed) => Ok(Agent { wake_url: changed.url.clone(), ..agent }),
+        Event::EndpointChanged(changed) => Ok(Agent { endpoint: changed.url.clone(), ..agent }),
+        Event::QueueChanged(settings) => {
+            Ok(Agent { queue: Some(Fixed::from(settings.as_ref().clone())), ..agent })
+        }
+        Event::PresenceChanged(changed) => Ok(agent.attending(|was| was.said(changed))),
+        Event::Connected(_) => Ok(agent.attending(|was| was.reached(Reach::Connected))),
+        Event::ConnectionLost(lost) => Ok(agent.attending(|was| was.without_connection(lost))),
+        Event::Lost(_) => Ok(agent.attending(|was| was.reached(Reach::Gone))),
+    }
+}

@@ -1,0 +1,94 @@
+//! An agent as the directory has it.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::kind::Kind;
+use super::presence::{Attendance, MISSED, Presence, Reach};
+use super::profile::Profile;
+use crate::caller::Role;
+use crate::fixed::Fixed;
+use crate::ids::AgentId;
+use crate::queue;
+use crate::stored::Deadline;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Agent {
+    pub id: AgentId,
+    pub kind: Kind,
+    pub profile: Profile,
+    #[serde(default)]
+    pub roles: BTreeSet<Role>,
+    /// Called when the agent is sent something critical. Shown to operators only: it may hold a
+    /// password.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wake_url: Option<String>,
+    /// Where turns of a conversation are delivered. Shown to operators only: it may hold a
+    /// password.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// Where a human is. Empty for other kinds.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub attendance: Attendance,
+    /// How a queue works, if that was configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<Fixed<queue::Settings>>,
+}
+
+fn is_default(attendance: &Attendance) -> bool {
+    *attendance == Attendance::default()
+}
+
+impl Agent {
+    /// An agent with nothing but its profile.
+    pub fn new(id: AgentId, kind: Kind, profile: Profile) -> Self {
+        Self {
+            id,
+            kind,
+            profile,
+            roles: BTreeSet::new(),
+            wake_url: None,
+            endpoint: None,
+            attendance: Attendance::default(),
+            queue: None,
+        }
+    }
+
+    /// How a queue works: its own settings, or the defaults.
+    pub fn queue_settings(&self) -> queue::Settings {
+        self.queue.as_deref().cloned().unwrap_or_default()
+    }
+
+    pub(super) fn attending(self, change: impl FnOnce(Attendance) -> Attendance) -> Self {
+        Self { attendance: change(self.attendance), ..self }
+    }
+}
+
+impl Agent {
+    /// The effective presence. Workers and queues are always available, system agents always
+    /// offline; only that of a human changes.
+    pub fn presence(&self) -> Presence {
+        match (self.kind, self.attendance.reach) {
+            (Kind::Worker | Kind::Queue, _) => Presence::Available,
+            (Kind::System, _) | (Kind::Human, Reach::Gone) => Presence::Offline,
+            (Kind::Human, Reach::Connected | Reach::Lost { .. } | Reach::Said { .. }) => {
+                self.attendance.said
+            }
+        }
+    }
+
+    /// Whether it takes conversations now. A free slot is a separate question.
+    pub fn is_available(&self) -> bool {
+        self.presence() == Presence::Available
+    }
+
+    pub fn deadlines(&self) -> Vec<Deadline> {
+        match self.attendance.reach {
+            Reach::Lost { until } | Reach::Said { until } => {
+                vec![Deadline { name: MISSED.into(), due: until }]
+            }
+            Reach::Gone | Reach::Connected => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Notes and details that people write.
+
+use crate::rejection::Rejection;
+
+/// People read notes and details; longer text belongs in an artifact.
+pub const NOTES_BYTES_MAX: usize = 16 * 1024;
+
+pub(crate) fn check_text(field: &str, text: Option<&str>) -> Result<Option<String>, Rejection> {
+    match text {
+        Some(text) if text.len() > NOTES_BYTES_MAX => Err(Rejection::SchemaInvalid {
+            field: field.to_owned(),
+            expected: format!("at most {NOTES_BYTES_MAX} bytes; put more into an artifact"),
+        }),
+        Some(text) => Ok(Some(text.to_owned())),
+        None => Ok(None),
+    }
+}

@@ -1,0 +1,52 @@
+//! What the store keeps besides the entries of a stream: deadlines, effects, holds and documents.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use crate::time::Time;
+
+/// A time at which the server must act.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Deadline {
+    pub name: Cow<'static, str>,
+    pub due: Time,
+}
+
+/// Something that must happen outside for as long as the state wants it. Its result returns as a
+/// command.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Effect {
+    /// Unique within the stream.
+    pub name: Cow<'static, str>,
+}
+
+/// A unique key that a state occupies or leaves free, with a small value that remains either way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hold {
+    pub key: String,
+    pub occupied: bool,
+    pub value: Option<String>,
+}
+
+/// What the store knows about a key. `holder` is the id of the stream that occupies it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HoldState {
+    pub holder: Option<String>,
+    pub value: Option<String>,
+}
+
+/// A compare-and-set of one key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HoldWrite {
+    pub key: String,
+    pub expected: HoldState,
+    pub next: HoldState,
+}
+
+/// A text that events name by its hash and that is stored beside them, once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document {
+    pub hash: String,
+    pub text: String,
+}
