@@ -19,6 +19,7 @@ use super::machine::rules::{self, Rule};
 use super::machine::{
     Lasts, NotSettled, Phase, QUESTIONS_MAX, QuestionKind, Response, Session, Used, Weak,
 };
+use super::read::is_session_id;
 use base::time::{Span, Time};
 
 /// A flaw of a recording, or an assumption about it.
@@ -48,6 +49,8 @@ pub struct Recorded {
     last: Option<String>,
     /// Documents whose session could not be read.
     n_unread: u64,
+    /// A start whose `session_id` is wrong. It belongs to the next session without a start.
+    unnamed_start: Option<Event<'static>>,
 }
 
 #[derive(Debug, Default)]
@@ -79,7 +82,12 @@ impl Recorded {
         let id = event.envelope.session_id.as_ref();
         if !self.sessions.contains_key(id) {
             let is_stray = self.belongs_to_last(event);
-            let one = One { recovery: Recovery::after(self.n_unread), is_stray, ..One::default() };
+            let recovery = Recovery::after(self.n_unread);
+            let mut one = One { recovery, is_stray, ..One::default() };
+            if let Some(start) = (!is_stray).then(|| self.unnamed_start_of(event)).flatten() {
+                // Its flaw is reported already.
+                let _ = one.event(&start);
+            }
             self.sessions.insert(id.to_owned(), one);
         } else if let Some(one) = self.sessions.get_mut(id) {
             one.is_stray = false;
@@ -106,7 +114,7 @@ impl Recorded {
     /// event of the session before it. It then counts there, so that nothing is missing in that
     /// one.
     fn belongs_to_last(&mut self, event: &Event<'_>) -> bool {
-        if matches!(event.payload, Payload::SessionStarted { .. }) {
+        if is_start(event) {
             return false;
         }
         let Some(id) = &self.last else { return false };
@@ -124,10 +132,25 @@ impl Recorded {
         true
     }
 
+    /// The start of the session of this first event, if a start without a session was read.
+    fn unnamed_start_of(&mut self, event: &Event<'_>) -> Option<Event<'static>> {
+        if is_start(event) {
+            return None;
+        }
+        let mut start = self.unnamed_start.take()?;
+        start.envelope.session_id = event.envelope.session_id.as_ref().to_owned().into();
+        start.envelope.agent_id = event.envelope.agent_id.as_ref().to_owned().into();
+        Some(start)
+    }
+
     /// A document that is no valid event. Its effect is salvaged as far as it can be read, so that
     /// later events break no rule because of it. An unreadable one excuses one later flaw.
-    pub fn broken(&mut self, session_id: Option<&str>, salvaged: Option<&Event<'_>>) {
+    pub fn broken(&mut self, session_id: Option<&str>, salvaged: Option<&Event<'static>>) {
         if let Some(event) = salvaged {
+            if is_start(event) && !is_session_id(&event.envelope.session_id) {
+                self.unnamed_start = Some(event.clone());
+                return;
+            }
             // The flaw is reported already.
             let _ = self.event(event);
         } else if let Some(session_id) = session_id {
@@ -219,6 +242,7 @@ impl One {
             let expected = "each event once; this one came before";
             return Some(remark(Weight::Broken, &rules::EVENT_ONCE, "event_id", expected));
         }
+        self.recovery.count_without_start(&event.payload);
         match self.judge(event) {
             Ok(assumed) => {
                 self.recovery.passed(&event.payload);
@@ -340,6 +364,10 @@ impl Otherwise {
     fn follow(&mut self, event: &Event<'_>, used: &HashSet<u128>) -> bool {
         follow(&mut self.session, event, used, &mut Vec::new()).is_ok()
     }
+}
+
+fn is_start(event: &Event<'_>) -> bool {
+    matches!(event.payload, Payload::SessionStarted { .. })
 }
 
 /// Whether the event withdraws a question, or its flaw.

@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use aaep::keys::KeyRing;
-use engine::manifest_signing::KeyKeeper;
+use engine::aaep::manifest_signing::KeyKeeper;
 
 use crate::durable;
 
@@ -82,7 +82,7 @@ mod tests {
     use aaep::AGENT_ID;
     use aaep::jws::Jwks;
     use aaep::manifest::verify;
-    use engine::manifest_signing::{Ending, Vouching};
+    use engine::aaep::manifest_signing::{Ending, Vouching};
     use protocol::narrator::manifest::of_server;
     use protocol::time::Time;
 

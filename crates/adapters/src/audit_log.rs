@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use engine::Engine;
-use engine::feed::{Followed, Follower};
-use engine::port::StoreError;
+use engine::ledger::feed::{Followed, Follower};
+use engine::ports::store::StoreError;
 use protocol::codec::Unreadable;
 use protocol::ledger::Erased;
 use protocol::time::Span;
@@ -55,7 +55,7 @@ pub enum Error {
 pub async fn run(engine: Engine, folder: PathBuf, log: Log, mut stop: watch::Receiver<bool>) {
     tokio::select! {
         biased;
-        () = engine.until_not_behind() => {}
+        () = engine.ledger().until_not_behind() => {}
         // The lines of lost entries are all that is left of them, until an operator declares a
         // fork.
         () = until_stopped(&mut stop) => return,
@@ -89,7 +89,7 @@ async fn follow(
     let folder = folder.to_owned();
     let files = blocking(move || Ok(Files::open(&folder, log)?)).await?;
     let mut files = rest_on_ledger(engine, files).await?;
-    let mut follower = engine.follow(files.cursor());
+    let mut follower = engine.ledger().follow(files.cursor());
     loop {
         let first = tokio::select! {
             page = follower.next() => page?,
@@ -121,7 +121,7 @@ async fn follow(
 async fn rest_on_ledger(engine: &Engine, mut files: Files) -> Result<Files, Error> {
     let mut found = BTreeMap::new();
     for sequence in files.foundations() {
-        let entry = engine.entry(sequence).await?;
+        let entry = engine.read().entry(sequence).await?;
         found.extend(entry.map(|one| (one.seq, one.entry.hash)));
     }
     let Outdated { teamspaces, is_common } = files.outdated_against(&found);
@@ -129,7 +129,7 @@ async fn rest_on_ledger(engine: &Engine, mut files: Files) -> Result<Files, Erro
         return Ok(files);
     }
     tracing::warn!(n_files = teamspaces.len(), "the ledger is another one; derived from it again");
-    let newest = engine.newest().await?;
+    let newest = engine.ledger().newest().await?;
     blocking(move || {
         files.derive_again(&teamspaces, newest)?;
         Ok(files)
@@ -169,7 +169,7 @@ async fn write(
     batch: Vec<Arc<Followed>>,
 ) -> Result<Files, Error> {
     let erases = batch.iter().any(|followed| followed.sequenced.entry.name == Erased::NAME);
-    let newest = if erases { engine.newest().await? } else { follower.cursor() };
+    let newest = if erases { engine.ledger().newest().await? } else { follower.cursor() };
     let files = blocking(move || {
         let entries = || batch.iter().map(|followed| &followed.sequenced);
         let outdated = files.outdated_by(entries())?;
@@ -182,7 +182,7 @@ async fn write(
     })
     .await?;
     if files.cursor() != follower.cursor() {
-        *follower = engine.follow(files.cursor());
+        *follower = engine.ledger().follow(files.cursor());
     }
     Ok(files)
 }

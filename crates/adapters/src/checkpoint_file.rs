@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use engine::seal::CheckpointSink;
+use engine::ledger::seal::CheckpointSink;
 
 use crate::durable;
 

@@ -4,9 +4,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use engine::deliver::{Answered as Told, Delivery};
-use engine::outbox::{Adapter, not_configured};
-use engine::wake::{Call, Taken};
+use engine::loops::deliver::{Answered as Told, Delivery};
+use engine::loops::outbox::{Adapter, not_configured};
+use engine::loops::wake::{Call, Taken};
 use protocol::handoff::artifact::Seen;
 use protocol::handoff::package::Artifact;
 use protocol::handoff::workq::{Answered, Transfer};

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 
-use engine::retention::Archive;
+use engine::loops::retention::Archive;
 use protocol::ids::TeamspaceId;
 use protocol::message::Message;
 use protocol::message::audit_line;

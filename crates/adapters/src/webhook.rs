@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use engine::deliver::Delivery;
-use engine::wake::Call;
+use engine::loops::deliver::Delivery;
+use engine::loops::wake::Call;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::header::CONTENT_TYPE;
 use hyper::{Method, StatusCode};

@@ -118,8 +118,11 @@ async fn hash_for_ever(engine: &Engine, artifact: &Artifact) -> anyhow::Error {
 }
 
 async fn look(engine: &Engine, artifact: &Artifact) -> Result<()> {
-    let seen =
-        engine.look(vec![artifact.clone()]).await.context("artifact checks are not available")?;
+    let seen = engine
+        .outbox()
+        .look(vec![artifact.clone()])
+        .await
+        .context("artifact checks are not available")?;
     match seen.first().map(|seen| &seen.finding) {
         Some(Finding::Verified { .. }) => Ok(()),
         other => anyhow::bail!("the artifact was not verified: {other:?}"),

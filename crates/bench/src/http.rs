@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use engine::clock::{Clock, SystemClock};
-use engine::ids::{Ids, SeededIds};
+use engine::ports::clock::{Clock, SystemClock};
+use engine::ports::ids::{Ids, SeededIds};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

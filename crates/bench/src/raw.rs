@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, Weak};
 
 use anyhow::{Context, Result, ensure};
 use engine::Engine;
-use engine::clock::{Clock, SystemClock};
-use engine::ids::{Ids, RandomIds, SeededIds};
-use engine::port::{
+use engine::ports::clock::{Clock, SystemClock};
+use engine::ports::ids::{Ids, RandomIds, SeededIds};
+use engine::ports::store::{
     Answer, Claim, Claimed, Commit, Due, InboxCounts, KeyScope, List, Listed, Listener,
     OldestMessages, OutboxWrite, Outstanding, Receipt, RecordedOutcome, Sealed, Sequenced,
     Snapshot, Store,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use engine::Engine;
-use engine::ids::{Ids, RandomIds, SeededIds};
-use engine::submit::{Done, Key};
+use engine::ports::ids::{Ids, RandomIds, SeededIds};
+use engine::road::submit::{Done, Key};
 use protocol::agent::{self, Kind, Profile};
 use protocol::caller::{Caller, Principal};
 use protocol::canonical;

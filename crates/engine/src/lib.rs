@@ -15,43 +15,12 @@
 //! 5. [`handshake`], [`listening`]: who hears what agents announce, on which terms, and their
 //!    answers. [`manifest_signing`]: who signs our manifest.
 
-pub mod access;
-pub mod announce;
-pub mod clock;
-pub mod connections;
-pub mod deadlines;
-pub mod deliver;
-pub mod dispatch;
-mod durable_follower;
-pub mod erasing;
-mod facts;
-pub mod feed;
-pub mod fork;
-pub mod graphs;
-pub mod handshake;
-mod holds;
-pub mod ids;
-pub mod listening;
-pub mod mailbox;
-pub mod manifest_signing;
-mod multi_stream;
-pub mod narrator;
-pub mod notices;
-pub mod outbox;
-mod pending_commit;
-pub mod port;
-mod producer_callbacks;
-pub mod query;
-pub mod reading;
-pub mod retention;
-pub mod seal;
-mod session_handoffs;
-pub mod sessions;
-pub mod settings;
-pub mod slots;
-pub mod submit;
-pub mod verdict;
-pub mod wake;
+pub mod aaep;
+pub mod ledger;
+pub mod loops;
+pub mod ports;
+pub mod read;
+pub mod road;
 
 use std::sync::Arc;
 
@@ -61,14 +30,18 @@ use protocol::session::reply_token::ReplyKey;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use clock::Clock;
-use feed::{Feed, Heeding};
-use ids::Ids;
-use outbox::{Adapter, Places};
-use port::Store;
-use retention::Retention;
-use seal::CheckpointSink;
-use slots::Slots;
+use aaep::{announce, listening, narrator};
+use ledger::feed::{Feed, Heeding};
+use ledger::seal::CheckpointSink;
+use ledger::{fork, seal};
+use loops::outbox::{Adapter, Places};
+use loops::retention::Retention;
+use loops::{connections, deadlines, deliver, dispatch, notices, outbox, retention};
+use ports::clock::Clock;
+use ports::ids::Ids;
+use ports::store::Store;
+use read::{access, graphs, settings};
+use road::slots::Slots;
 
 /// A cheap handle; clones share everything.
 #[derive(Clone)]

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::response::{IntoResponse, Response};
 use engine::Engine;
-use engine::manifest_signing::Vouching;
+use engine::aaep::manifest_signing::Vouching;
 use protocol::wake::WakeKey;
 use tokio::sync::watch;
 

@@ -12,13 +12,14 @@ mod forks;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
+use crate::aggregate::{Event, State};
 use crate::canonical::Hash;
 use crate::checkpoint::Checkpoint;
 use crate::codec;
 use crate::ledger::BadHistory;
 use crate::ledger::{Body, Entry, Erased, GENESIS, Stream};
 use crate::merkle::Edge;
-use crate::step::{self, Event, State};
+use crate::step::{self};
 
 pub use forks::Fork;
 use forks::Forks;

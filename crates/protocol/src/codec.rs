@@ -4,9 +4,9 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::aggregate::Event;
 use crate::fork::Forked;
 use crate::ledger::{Erased, Recorded};
-use crate::step::Event;
 use crate::{
     agent, callback, conversation, graph, handoff, json, message, session, subscription, teamspace,
     token, transfer,

@@ -1,12 +1,12 @@
 //! Erases the body of an entry, on request, and records it.
 
+use crate::aggregate::State;
 use crate::caller::{Caller, Principal};
 use crate::handoff::Status;
 use crate::ledger::Erased;
 use crate::message::Message;
 use crate::notes::check_text;
 use crate::rejection::Rejection;
-use crate::step::State;
 
 /// The entry that holds a message's text: the first one, which records that it was sent.
 pub const MESSAGE_POSITION: u64 = 1;

@@ -12,10 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::Kind;
 use crate::canonical;
+use crate::facts::Context;
 use crate::ledger::BadHistory;
+use crate::needs::{Directory, Needs};
 use crate::rejection::Rejection;
 use crate::route::{AgentGraph, Compiled, GraphProblem, NodeKind};
-use crate::step::{Context, Directory, Needs};
 use crate::stored::Document;
 use crate::warning::{Named, check_kinds};
 

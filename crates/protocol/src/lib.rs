@@ -5,7 +5,8 @@
 //!
 //! 1. [`ids`], [`time`], [`caller`]: the basic types of everything else.
 //! 2. [`step`]: one command against one aggregate, and the [`step::Change`] that follows.
-//!    [`stored`]: what the store keeps besides the entries.
+//!    [`aggregate`]: which aggregates exist. [`needs`], [`facts`]: what a decision looks at besides
+//!    its own. [`stored`]: what the store keeps besides the entries.
 //! 3. [`handoff`]: a task moves to a new owner. [`message`]: agents tell each other things.
 //!    [`conversation`]: a chat with a customer, held by one agent at a time.
 //!    [`agent`] and [`token`]: who takes part. [`teamspace`]: the tenant they all work in.
@@ -21,6 +22,7 @@
 pub use base::{canonical, form, hidden, ids, json, strict, time};
 
 pub mod agent;
+pub mod aggregate;
 pub mod audit;
 pub mod callback;
 pub mod caller;
@@ -28,6 +30,7 @@ pub mod checkpoint;
 pub mod codec;
 pub mod conversation;
 pub mod erasure;
+pub mod facts;
 pub mod fixed;
 pub mod fork;
 pub mod graph;
@@ -36,6 +39,7 @@ pub mod ledger;
 pub mod merkle;
 pub mod message;
 pub mod narrator;
+pub mod needs;
 pub mod notes;
 pub mod problem;
 pub mod queue;

@@ -2,13 +2,9 @@
 //! new state, and returns all of it as one value. The caller stores that value whole or not at all.
 //! Only this module knows which aggregates exist.
 
-mod accessors;
-mod aggregate;
 mod derived;
 mod elapsed;
 mod evolve;
-mod facts;
-mod needs;
 mod outcome;
 mod warnings;
 
@@ -28,14 +24,14 @@ use aaep::AGENT_ID;
 
 use derived::{deadline_changes, effect_changes, hold_changes};
 
+pub use crate::aggregate::{Command, Event, State};
+pub use crate::facts::{Context, Facts, Holds};
 pub use crate::ledger::BadHistory;
+pub use crate::needs::{Directory, Needs, QueueOf};
 pub use crate::stored::{Deadline, Document, Effect, Hold, HoldState, HoldWrite};
-pub use aggregate::{Command, Event, State};
 pub use derived::{deadlines, work};
 pub use elapsed::elapsed;
 pub use evolve::evolve;
-pub use facts::{Context, Facts, Holds};
-pub use needs::{Directory, Needs, QueueOf};
 pub use outcome::{Outcome, Refused, Went};
 
 /// What an effect does, as data.

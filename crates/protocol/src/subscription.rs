@@ -11,9 +11,10 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use crate::caller::{Caller, Principal};
+use crate::facts::Context;
 use crate::ledger::BadHistory;
+use crate::needs::Needs;
 use crate::rejection::Rejection;
-use crate::step::{Context, Needs};
 use crate::stored::{Deadline, Hold};
 use crate::time::{Span, Time};
 use aaep::capabilities::Capabilities;

@@ -5,6 +5,7 @@
 //! human, the answer says so, and the engine looks it up in the directory.
 
 use crate::agent::{self, Kind};
+use crate::aggregate::{Event, State};
 use crate::caller::{Caller, Principal, Role};
 use crate::conversation::Conversation;
 use crate::handoff::derive::Task;
@@ -16,7 +17,6 @@ use crate::ledger::{Entry, Subject};
 use crate::message;
 use crate::roles::{self, Deed};
 use crate::session::Session;
-use crate::step::{Event, State};
 use crate::token;
 
 /// Whether a caller may read something.

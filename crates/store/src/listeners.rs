@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, Weak};
 
-use engine::port::{Listener, Sequenced};
+use engine::ports::store::{Listener, Sequenced};
 
 /// Usually one: the feed of the engine that the store belongs to.
 #[derive(Default)]

@@ -11,7 +11,7 @@ use std::future::ready;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
-use engine::port::{
+use engine::ports::store::{
     Answer, Claim, Claimed, Commit, CommitError, Committed, Due, INBOX_COUNT_MAX, InboxCounts,
     KeyScope, List, Listed, Listener, OldestMessages, OutboxWrite, Outstanding, Receipt,
     RecordedOutcome, Sealed, Sequenced, Snapshot, Store, StoreError,

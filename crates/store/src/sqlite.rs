@@ -24,7 +24,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
-use engine::port::{
+use engine::ports::store::{
     Answer, Claim, Claimed, Commit, Due, InboxCounts, KeyScope, List, Listed, Listener,
     OldestMessages, OutboxWrite, Outstanding, Receipt, RecordedOutcome, Sealed, Sequenced,
     Snapshot, Store, StoreError,

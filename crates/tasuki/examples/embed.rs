@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
-use engine::{Engine, clock::SystemClock, ids::RandomIds};
+use engine::Engine;
+use engine::ports::clock::SystemClock;
+use engine::ports::ids::RandomIds;
 use protocol::agent::{Command as AgentCommand, Kind, Profile};
 use protocol::caller::{Caller, Principal};
 use protocol::handoff::command::{Accept, Command as Action};
@@ -43,7 +45,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     ] {
         engine.submit(who, handoff.clone(), Command::Handoff(action), None).await?;
     }
-    for told in engine.follow(0).available().await? {
+    for told in engine.ledger().follow(0).available().await? {
         let entry = &told.sequenced.entry;
         println!("{:>2}  {:<13}  {}", told.seq(), entry.actor, entry.name);
     }

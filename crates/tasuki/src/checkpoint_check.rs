@@ -5,8 +5,8 @@ use std::path::Path;
 
 use adapters::checkpoint_file;
 use anyhow::{Context, Result};
-use engine::fork::Behind;
-use engine::port::Sealed;
+use engine::ledger::fork::Behind;
+use engine::ports::store::Sealed;
 use protocol::checkpoint::{Checkpoint, Verifier};
 use protocol::fork::Lost;
 use protocol::merkle::Edge;

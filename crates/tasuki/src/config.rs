@@ -11,7 +11,7 @@ use adapters::message_archive::MessageArchive;
 use adapters::{artifacts, workq};
 use anyhow::{Context, Result, bail};
 use axum::http::Uri;
-use engine::retention::{Archive, Retention};
+use engine::loops::retention::{Archive, Retention};
 use gateways::http::{MetricsReaders, RequestLimits};
 use gateways::listen::ConnectionLimits;
 use gateways::rate::RateLimit;

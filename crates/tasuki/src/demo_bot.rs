@@ -6,7 +6,7 @@
 mod script;
 
 use anyhow::{Context, Result, bail};
-use engine::clock::{Clock, SystemClock};
+use engine::ports::clock::{Clock, SystemClock};
 use http_body_util::BodyExt;
 use protocol::time::Span;
 use serde_json::{Value, json};

@@ -17,9 +17,9 @@ use adapters::webhook::Webhook;
 use adapters::{audit_log, ledger_key};
 use anyhow::{Context, Result};
 use axum::Router;
-use engine::clock::{Clock, SystemClock};
-use engine::ids::{Ids, RandomIds};
-use engine::manifest_signing::Vouching;
+use engine::aaep::manifest_signing::Vouching;
+use engine::ports::clock::{Clock, SystemClock};
+use engine::ports::ids::{Ids, RandomIds};
 use engine::{Engine, Loops};
 use gateways::http::{Aaep, Api, CompatSettings, Open, Origins, Player, Served};
 use gateways::listen::ConnectionCounts;
@@ -76,7 +76,7 @@ impl Node {
                 checkpoint_size = behind.lost.size,
                 "the ledger is behind its checkpoint: it is read, and not written to"
             );
-            engine.fall_behind(behind);
+            engine.ledger().fall_behind(behind);
         }
         let artifacts = Artifacts::new(config.artifacts.settings())?;
         let wake_key = signer.wake_key();

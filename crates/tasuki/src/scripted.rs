@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 
 use aaep::stamp::stamp;
 use aaep::{CONTEXT, EXTENSION, EXTENSION_CONTEXT, VERSION};
-use engine::ids::Ids;
+use engine::ports::ids::Ids;
 use protocol::canonical;
 use protocol::time::Time;
 use serde_json::{Map, Value, json};

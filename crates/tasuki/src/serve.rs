@@ -180,7 +180,7 @@ async fn greet(
     demo: Demo,
 ) -> Result<()> {
     let client = Client::in_process(node.router.clone());
-    if let Some(behind) = node.engine.behind() {
+    if let Some(behind) = node.engine.ledger().behind() {
         output::remark(&format!(
             "Tasuki can be read at {url}, and not written to: {behind}\n\
              hint: restore a newer backup, or go on without the rest with\n      \

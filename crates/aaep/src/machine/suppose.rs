@@ -28,6 +28,11 @@ impl Session {
         self.timestamp_micros = timestamp_micros;
     }
 
+    /// The timestamp of the last event.
+    pub fn timestamp_micros(&self) -> i64 {
+        self.timestamp_micros
+    }
+
     /// Calls that should have returned by now.
     pub fn suppose_returned(&mut self) {
         self.calls = Calls::default();
@@ -82,6 +87,9 @@ impl Session {
             | Payload::Extension { .. } => {}
         }
         self.timestamp_micros = self.timestamp_micros.max(event.envelope.timestamp_micros);
-        self.next_number = event.envelope.sequence_number.map(|number| number.saturating_add(1));
+        // An event that came too late does not set the number back.
+        if let (Some(number), Some(next)) = (event.envelope.sequence_number, self.next_number) {
+            self.next_number = Some(next.max(number.saturating_add(1)));
+        }
     }
 }

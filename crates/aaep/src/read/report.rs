@@ -110,6 +110,14 @@ impl Report {
         self.own_rule = rule;
     }
 
+    /// Whether a member of the document breaks its schema.
+    pub(super) fn breaks_schema_at(&self, member: &str) -> bool {
+        self.schema.iter().any(|flaw| {
+            let rest = flaw.field.strip_prefix(member);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        })
+    }
+
     pub(super) fn is_clean(&self) -> bool {
         self.schema.is_empty() && self.spec.is_empty()
     }

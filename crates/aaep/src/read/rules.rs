@@ -96,7 +96,7 @@ fn check_type(walk: &mut Walk<'_>, core: Option<&'static CoreType>) {
         return;
     } else if !is_prefixed(name) {
         format_args!("a prefix, a colon and a name, or a URI")
-    } else if walk.contexts.is_empty() {
+    } else if walk.contexts.is_empty() && !walk.report.breaks_schema_at("@context") {
         format_args!("the context of its prefix in @context")
     } else {
         return;
@@ -124,9 +124,9 @@ fn check_moment(walk: &mut Walk<'_>) {
 }
 
 /// A prefix must be declared in `@context`. Which context declares which prefix cannot be known
-/// without fetching it, so we only require that there is one.
+/// without fetching it, so we only require that there is one. A wrong `@context` is one flaw.
 fn check_prefixes(walk: &mut Walk<'_>) {
-    if walk.prefixes.is_empty() {
+    if walk.prefixes.is_empty() || walk.report.breaks_schema_at("@context") {
         return;
     }
     if walk.contexts.is_empty() {

@@ -27,8 +27,12 @@ pub(super) struct Recovery {
     /// The number that the next event has if the last one was numbered wrongly, and how many events
     /// were then not missing.
     number: Option<(Option<u64>, u64)>,
-    /// The number that the next event has if the last one came too late.
-    number_before: Option<u64>,
+    /// The session before the last event, if that one was wrong: it may belong elsewhere.
+    before: Option<Before>,
+    /// Numbers of events that came too early. They are not missing later.
+    early: HashSet<u64>,
+    /// How many events a session has that goes on without its start.
+    n_without_start: u64,
     /// Another producer that was reported.
     agent: Option<String>,
     /// The state before a change that did not fit.
@@ -43,6 +47,14 @@ pub(super) struct Recovery {
     before_end: Option<Box<Session>>,
     /// Whether it went on after an end.
     is_reopened: bool,
+}
+
+/// A session before a wrong event.
+#[derive(Debug)]
+struct Before {
+    session: Box<Session>,
+    /// The number of the wrong event.
+    number: Option<u64>,
 }
 
 /// Whether a flaw was reported already.
@@ -68,7 +80,7 @@ impl Recovery {
     /// An event was right.
     pub(super) fn passed(&mut self, payload: &Payload<'_>) {
         self.number = None;
-        self.number_before = None;
+        self.before = None;
         match payload {
             // The unreadable events were before it.
             Payload::SessionStarted { .. } => *self = Self::default(),
@@ -88,6 +100,12 @@ impl Recovery {
             | Payload::HandoffRequested(_)
             | Payload::Extension { .. } => {}
         }
+    }
+
+    /// Counts one more event of a session that goes on without its start.
+    pub(super) fn count_without_start(&mut self, payload: &Payload<'_>) {
+        let is_start = matches!(payload, Payload::SessionStarted { .. });
+        self.n_without_start += u64::from(self.n_without_start > 0 && !is_start);
     }
 
     pub(super) fn has_ended(&self) -> bool {
@@ -122,12 +140,35 @@ impl Recovery {
         }
         true
     }
+
+    /// Whether the missing numbers are those of events that could not be read, or came too early.
+    fn explains_gap(&mut self, next: u64, got: u64) -> bool {
+        let is_missing = |number: &&u64| (next..got).contains(*number);
+        let n_early = self.early.iter().filter(is_missing).count() as u64;
+        let n_missing = got.saturating_sub(next).saturating_sub(n_early);
+        if got < next || n_missing > self.n_unread {
+            return false;
+        }
+        self.n_unread -= n_missing;
+        self.early.retain(|number| *number >= got);
+        true
+    }
 }
 
 impl One {
     /// Reports the flaw, and takes the event as what it was meant to be.
-    pub(super) fn go_on(&mut self, event: &Event<'_>, mut flaw: Flaw) -> Option<Remark> {
-        let mut event = event.clone();
+    pub(super) fn go_on(&mut self, event: &Event<'_>, flaw: Flaw) -> Option<Remark> {
+        let before = (self.session.phase() != Phase::Over).then(|| Before {
+            session: Box::new(self.session.clone()),
+            number: event.envelope.sequence_number,
+        });
+        let told = self.correct(event.clone(), flaw);
+        let is_broken = told.as_ref().is_some_and(|it| it.weight == Weight::Broken);
+        self.recovery.before = before.filter(|_| is_broken);
+        told
+    }
+
+    fn correct(&mut self, mut event: Event<'_>, mut flaw: Flaw) -> Option<Remark> {
         let mut told = None;
         for _ in 0..PATCHES_MAX {
             match self.known(&mut event, &flaw) {
@@ -174,26 +215,22 @@ impl One {
 
     /// A flaw that was reported with an earlier event is not reported again.
     fn known(&mut self, event: &mut Event<'_>, flaw: &Flaw) -> Known {
+        if flaw.field == "type" {
+            return self.known_place(event);
+        }
+        if flaw.field == "sequence_number" && self.session.phase() == Phase::Active {
+            let is_known = self.knows_number(event.envelope.sequence_number);
+            return if is_known { Known::Patched } else { Known::No };
+        }
         let (session, recovery) = (&mut self.session, &mut self.recovery);
         let envelope = &mut event.envelope;
         match (flaw.field.as_str(), &mut event.payload) {
-            ("sequence_number", _) if session.phase() == Phase::Active => {
-                let got = envelope.sequence_number;
-                let skipped = got.zip(session.next_number());
-                let n_skipped = skipped.and_then(|(got, next)| got.checked_sub(next));
-                let before = recovery.number_before.take();
-                match (recovery.number.take(), n_skipped) {
-                    (Some((other, n_not_lost)), _) if other == got => {
-                        recovery.n_lost = recovery.n_lost.saturating_sub(n_not_lost);
-                    }
-                    _ if before.is_some() && before == got => {}
-                    (_, Some(n_skipped)) if n_skipped <= recovery.n_unread => {
-                        recovery.n_unread -= n_skipped;
-                    }
-                    _ => return Known::No,
+            ("timestamp", _) => {
+                let before = recovery.before.take().map(|it| it.session.timestamp_micros());
+                if let Some(before) = before.filter(|it| *it <= envelope.timestamp_micros) {
+                    session.suppose_time(before);
+                    return Known::Patched;
                 }
-                session.suppose_number(got);
-                return Known::Patched;
             }
             ("producer.agent_id", _) if recovery.agent.as_deref() == Some(&*envelope.agent_id) => {
                 envelope.agent_id = session.agent_id().to_owned().into();
@@ -230,6 +267,85 @@ impl One {
         Known::No
     }
 
+    /// Whether an earlier wrong event explains the number of this one.
+    fn knows_number(&mut self, got: Option<u64>) -> bool {
+        if self.undo(got) {
+            return true;
+        }
+        let (session, recovery) = (&mut self.session, &mut self.recovery);
+        match recovery.number.take() {
+            Some((other, n_not_lost)) if other == got => {
+                recovery.n_lost = recovery.n_lost.saturating_sub(n_not_lost);
+            }
+            Some(_) | None => {
+                let gap = session.next_number().zip(got);
+                if !gap.is_some_and(|(next, got)| recovery.explains_gap(next, got)) {
+                    return false;
+                }
+            }
+        }
+        session.suppose_number(got);
+        true
+    }
+
+    /// If this number is the one that the last, wrong event should have had, that one belongs
+    /// elsewhere: the session continues from before it. The effect of one that only came too late
+    /// stays.
+    fn undo(&mut self, got: Option<u64>) -> bool {
+        let (session, recovery) = (&mut self.session, &mut self.recovery);
+        let is_next = |it: &mut Before| got.is_some() && it.session.next_number() == got;
+        let Some(before) = recovery.before.take_if(is_next) else { return false };
+        if let Some((_, n_not_lost)) = recovery.number.take() {
+            recovery.n_lost = recovery.n_lost.saturating_sub(n_not_lost);
+        }
+        if before.number < got && session.phase() == Phase::Active {
+            session.suppose_number(got);
+            return true;
+        }
+        let is_end = session.phase() == Phase::Over;
+        if let Some(early) = before.number.filter(|number| Some(*number) > got) {
+            recovery.early.insert(early);
+            // Its effect is missing where it belongs.
+            recovery.n_lost = recovery.n_lost.saturating_add(u64::from(!is_end));
+        }
+        recovery.is_reopened |= is_end;
+        *session = *before.session;
+        true
+    }
+
+    /// Whether an earlier wrong event explains that this one is out of place.
+    fn known_place(&mut self, event: &Event<'_>) -> Known {
+        let is_start = matches!(event.payload, Payload::SessionStarted { .. });
+        let phase = self.session.phase();
+        if is_start && self.recovery.n_without_start == 1 {
+            self.restart();
+            return Known::Patched;
+        }
+        if is_start && self.recovery.n_without_start > 1 && phase == Phase::Active {
+            self.recovery.n_without_start = 0;
+            return Known::Excused;
+        }
+        if phase == Phase::Over && self.undo(event.envelope.sequence_number) {
+            return Known::Patched;
+        }
+        Known::No
+    }
+
+    /// One event came before the start, and was reported: the session begins here.
+    fn restart(&mut self) {
+        let early = self.recovery.before.take().and_then(|it| it.number);
+        let is_end = self.session.phase() == Phase::Over;
+        self.recovery = Recovery {
+            // Its effect is missing where it belongs.
+            n_lost: u64::from(!is_end),
+            early: early.into_iter().collect(),
+            is_reopened: is_end,
+            ..Recovery::default()
+        };
+        self.session = Session::default();
+        self.otherwise = Vec::new();
+    }
+
     /// Corrects the flaw; false if the right value is unknown.
     fn patch(&mut self, event: &mut Event<'_>, flaw: &Flaw) -> bool {
         if flaw.field == "type" {
@@ -248,7 +364,6 @@ impl One {
                 let n_skipped = n_skipped.unwrap_or_default();
                 recovery.n_lost = recovery.n_lost.saturating_add(n_skipped);
                 recovery.number = Some((next.map(|next| next.saturating_add(1)), n_skipped));
-                recovery.number_before = next.filter(|next| got.is_some_and(|got| got < *next));
                 session.suppose_number(got);
             }
             ("producer.agent_id", _) => {
@@ -285,6 +400,7 @@ impl One {
             Phase::Unstarted => {
                 self.session.suppose_started(event);
                 self.recovery.n_lost = ANY_NUMBER;
+                self.recovery.n_without_start = 1;
                 true
             }
             Phase::Over if !is_end => {

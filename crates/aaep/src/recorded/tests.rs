@@ -3,6 +3,7 @@
 use serde_json::Number;
 
 use super::*;
+use crate::event::Envelope;
 use crate::handshake::{ClarificationReply, ConfirmationReply};
 use crate::machine::table_tests::legal::legal;
 use crate::machine::table_tests::script::{Answer, Script, Step, steps};
@@ -141,32 +142,96 @@ fn a_mistake_is_reported_where_it_is() {
     let story = "start n=0 id=a; state idle>thinking n=1 id=b; call fetch n=2 id=c; \
                  return fetch n=3 id=d; state thinking>deciding n=4 id=e; chunk 0 One. n=5 id=f; \
                  chunk 4 Two. last n=6 id=g; complete n=7 id=h";
-    let lines: Vec<&str> = steps(story).collect();
-    let repeated = |at: usize| {
-        let mut all = lines.clone();
-        all.insert(at + 1, lines[at]);
+    let mut script = Script::default();
+    let mut events = |text: &str| -> Vec<Event<'static>> {
+        let event = |line: &str| {
+            let Step::Event(event) = script.step(line) else { panic!("{line} is an event") };
+            *event
+        };
+        steps(text).map(event).collect()
+    };
+    let right = events(story);
+    let late = events("state deciding>idle n=8; state deciding>thinking n=9; chunk 9 Three. n=10");
+    let repeated = |at: usize, to: usize, edit: &dyn Fn(&mut Envelope<'static>)| {
+        let mut all = right.clone();
+        let mut again = right[at].clone();
+        edit(&mut again.envelope);
+        all.insert(to, again);
         all
     };
-    let mut swapped = lines.clone();
-    swapped.swap(1, 2);
-    let mut late = lines.clone();
-    late.extend(["state deciding>idle n=8", "state deciding>thinking n=9", "chunk 9 Three. n=10"]);
-    for (mistake, lines, expected) in [
-        ("a call twice", repeated(2), vec![3]),
-        ("a state twice", repeated(1), vec![2]),
-        ("two swapped", swapped, vec![1, 2]),
-        ("events after the end", late, vec![8]),
+    let again = |number: Option<u64>| {
+        move |it: &mut Envelope<'static>| {
+            it.event_id = "evt_z".into();
+            it.sequence_number = number;
+        }
+    };
+    let moved = |from: usize, to: usize| {
+        let mut all = right.clone();
+        let event = all.remove(from);
+        all.insert(to, event);
+        all
+    };
+    for (mistake, all, expected) in [
+        ("a call twice", repeated(2, 3, &|_| {}), vec![3]),
+        ("a state twice", repeated(1, 2, &|_| {}), vec![2]),
+        ("the start again", repeated(0, 2, &again(Some(0))), vec![2]),
+        ("the start again, numbered as the next", repeated(0, 2, &again(Some(2))), vec![2]),
+        ("the start again, without a number", repeated(0, 2, &again(None)), vec![2]),
+        ("a state again, later", repeated(1, 5, &again(Some(1))), vec![5]),
+        ("a state again, numbered as the next", repeated(1, 5, &again(Some(5))), vec![5]),
+        ("a return again, numbered as the next", repeated(3, 5, &again(Some(5))), vec![5]),
+        ("two swapped", moved(2, 1), vec![1]),
+        ("the first two swapped", moved(1, 0), vec![0]),
+        ("the start too late", moved(0, 3), vec![0]),
+        ("a chunk too early", moved(6, 2), vec![2]),
+        ("a return first", moved(3, 0), vec![0]),
+        ("the end first", moved(7, 0), vec![0]),
+        ("the end too early", moved(7, 4), vec![4]),
+        ("an end too early, and the end", repeated(7, 4, &again(Some(7))), vec![4]),
+        ("events after the end", [right.clone(), late].concat(), vec![8]),
     ] {
-        let (mut recorded, mut script) = (Recorded::default(), Script::default());
+        let mut recorded = Recorded::default();
         let mut broken = Vec::new();
-        for (number, line) in lines.iter().enumerate() {
-            let Step::Event(event) = script.step(line) else { panic!("{line} is an event") };
-            let remark = recorded.event(&event);
+        for (number, event) in all.iter().enumerate() {
+            let remark = recorded.event(event);
             let is_broken = remark.is_some_and(|it| it.weight == Weight::Broken);
             broken.extend(is_broken.then_some(number));
         }
         assert_eq!(broken, expected, "{mistake}");
     }
+}
+
+/// After an event that came too early, a second mistake is reported too.
+#[test]
+fn a_mistake_hides_no_later_one() {
+    for (mistake, text, expected) in [
+        ("the end first", "complete n=3; start n=0; return f n=1; return g n=2", "1, 3, 4"),
+        ("two starts", "start n=0; progress n=1; start n=0; progress n=3; complete n=4", "3, 4"),
+        ("an event first", "progress n=1; start n=0; progress n=3; complete n=4", "1, 3"),
+    ] {
+        let (mut recorded, mut script) = (Recorded::default(), Script::default());
+        let mut broken = Vec::new();
+        for (number, line) in (1..).zip(steps(text)) {
+            let remark = follow(&mut recorded, script.step(line));
+            let is_broken = remark.is_some_and(|it| it.weight == Weight::Broken);
+            broken.extend(is_broken.then(|| number.to_string()));
+        }
+        assert_eq!(broken.join(", "), expected, "{mistake}");
+    }
+}
+
+/// A start whose session cannot be read starts the next session that has none.
+#[test]
+fn a_start_without_its_session_is_one_error() {
+    let broken = r#"{"type":"aaep:agent.session.started","event_id":"evt_x","session_id":"",
+        "sequence_number":0,"timestamp":"1970-01-01T00:00:00.000Z"}"#;
+    let (mut recorded, mut script) = (Recorded::default(), Script::default());
+    recorded.broken(Some(""), salvage(broken).as_ref());
+    let text = "state idle>thinking n=1; return f n=2; complete n=3";
+    let remarks = steps(text).filter_map(|line| follow(&mut recorded, script.step(line)));
+    let told: Vec<_> = remarks.map(|remark| tell(&remark)).collect();
+    assert_eq!(told, ["broken 4.5.2"], "only the return, which has no call");
+    assert_eq!(recorded.n_sessions(), 1);
 }
 
 /// A chunk without its text is one error: where the next one begins cannot be known.

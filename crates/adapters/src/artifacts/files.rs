@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::clock::Stopwatch;
+use engine::ports::clock::Stopwatch;
 use protocol::handoff::artifact::Finding;
 use protocol::handoff::package::ArtifactRef;
 use rustix::fs::{Mode, OFlags, ResolveFlags, fcntl_getfl, fcntl_setfl, openat, openat2};

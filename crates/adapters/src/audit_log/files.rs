@@ -11,7 +11,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use engine::port::Sequenced;
+use engine::ports::store::Sequenced;
 use protocol::canonical::Hash;
 use protocol::ids::TeamspaceId;
 use protocol::ledger::{Entry, Erased, GENESIS};

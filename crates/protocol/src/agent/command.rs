@@ -6,8 +6,8 @@ use super::kind::Kind;
 use super::presence::Presence;
 use super::profile::Profile;
 use crate::caller::Role;
+use crate::needs::{Directory, Needs};
 use crate::queue;
-use crate::step::{Directory, Needs};
 use crate::time::Time;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,9 +10,9 @@ use super::kind::Kind;
 use super::profile::{self, Profile};
 use super::state::Agent;
 use crate::caller::{Caller, Role};
+use crate::facts::Context;
 use crate::queue;
 use crate::rejection::Rejection;
-use crate::step::Context;
 use crate::wake;
 use crate::warning::check_kinds;
 

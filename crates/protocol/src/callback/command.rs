@@ -6,8 +6,8 @@ use serde::Deserialize;
 use crate::conversation::state::Conversation;
 use crate::form;
 use crate::ids::AgentId;
+use crate::needs::{Directory, Needs, QueueOf};
 use crate::notes::NOTES_BYTES_MAX;
-use crate::step::{Directory, Needs, QueueOf};
 use crate::time::Time;
 
 /// Room for a number, an address or a link, not for a letter.

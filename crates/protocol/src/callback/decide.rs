@@ -3,13 +3,13 @@
 use super::CONTACT_BYTES_MAX;
 use super::{Ask, Asked, Command, Event, Settle, Settled};
 use crate::agent::Kind as AgentKind;
-use crate::conversation::decide::check_queue;
+use crate::conversation::decide::shared::check_queue;
 use crate::conversation::event::Event as ConversationEvent;
 use crate::conversation::not_heard::Why;
 use crate::conversation::state::{Conversation, Side};
+use crate::facts::Context;
 use crate::notes::check_text;
 use crate::rejection::Rejection;
-use crate::step::Context;
 use crate::time::Span;
 use crate::transfer::decide::{cancelled, is_in_queue, queue_of};
 

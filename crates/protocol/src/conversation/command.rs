@@ -18,10 +18,10 @@ use crate::conversation::turn_asked::TurnAsked;
 use crate::form;
 use crate::ids::{AgentId, GraphId};
 use crate::json::INTEGER_MAX;
+use crate::needs::{Directory, Needs, QueueOf};
 use crate::notes::NOTES_BYTES_MAX;
 use crate::route::graph::CUSTOMER_QUEUES_MAX;
 use crate::route::graph::{LABEL_BYTES_MAX, Scalar};
-use crate::step::{Directory, Needs, QueueOf};
 use crate::transfer;
 use crate::warning::Named;
 

@@ -6,20 +6,19 @@ pub mod human;
 pub mod open;
 mod route;
 mod say;
-mod shared;
+pub(crate) mod shared;
 mod turn;
 mod unreached;
 
 pub use route::{SHARED_BYTES_MAX, SHARED_NAMES_MAX};
 pub use say::NOT_HEARD_MAX;
-pub(crate) use shared::check_queue;
 
 use super::command::Command;
 use super::event::Event;
 use super::state::Conversation;
 use crate::callback;
+use crate::facts::Context;
 use crate::rejection::Rejection;
-use crate::step::Context;
 use crate::transfer;
 
 pub fn decide(

@@ -28,9 +28,9 @@ pub use shared::Decision;
 
 use super::command::Command;
 use super::state::Handoff;
+use crate::facts::Context;
 use crate::ids::HandoffId;
 use crate::rejection::Rejection;
-use crate::step::Context;
 
 pub fn decide(
     id: HandoffId,

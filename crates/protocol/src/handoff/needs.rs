@@ -5,7 +5,7 @@ use super::derive;
 use super::state::Handoff;
 use crate::handoff::package::Offer;
 use crate::ids::{AgentId, TaskId};
-use crate::step::Needs;
+use crate::needs::Needs;
 
 impl Command {
     /// The facts to read for a command, given the current handoff.

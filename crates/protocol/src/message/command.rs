@@ -14,7 +14,7 @@ use super::state::{Message, SERVER};
 use crate::form;
 use crate::handoff::package::{PROTOCOL, Priority};
 use crate::ids::{AgentId, InvalidId, MessageId, TeamId, ThreadId, Topic};
-use crate::step::{Directory, Needs};
+use crate::needs::{Directory, Needs};
 use crate::time::Time;
 
 /// A sender with more recipients than a team writes to everyone.

@@ -9,9 +9,9 @@ mod wake;
 use super::command::Command;
 use super::event::Event;
 use super::state::Message;
+use crate::facts::Context;
 use crate::ids::MessageId;
 use crate::rejection::Rejection;
-use crate::step::Context;
 
 pub fn decide(
     id: MessageId,

@@ -6,7 +6,7 @@ use serde_json::{Map, Number, Value};
 use super::event::{Handover, Said};
 use super::state::{self, Session, handover_key, hold_keys};
 use crate::ids::SessionId;
-use crate::step::{Directory, Needs};
+use crate::needs::{Directory, Needs};
 use crate::time::Time;
 use aaep::event::Decision;
 use aaep::read::read;

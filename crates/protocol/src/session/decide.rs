@@ -12,9 +12,9 @@ pub use shared::Decision;
 
 use super::command::Command;
 use super::state::Session;
+use crate::facts::Context;
 use crate::ids::SessionId;
 use crate::rejection::Rejection;
-use crate::step::Context;
 
 pub fn decide(
     id: &SessionId,

@@ -10,10 +10,10 @@ use super::state::Target;
 use crate::conversation::customer_text::CUSTOMER_TEXT_BYTES_MAX;
 use crate::form;
 use crate::ids::{AgentId, TransferId};
+use crate::needs::{Needs, QueueOf};
 use crate::notes::NOTES_BYTES_MAX;
 use crate::queue::Wanted;
 use crate::queue::order::PRIORITY_MAX;
-use crate::step::{Needs, QueueOf};
 use crate::time::Time;
 use crate::transfer::kind::Kind;
 

@@ -22,8 +22,8 @@ use shared::{Asked, on_the_record};
 use super::command::{Act, Command};
 use crate::conversation::event::Event;
 use crate::conversation::state::Conversation;
+use crate::facts::Context;
 use crate::rejection::Rejection;
-use crate::step::Context;
 
 pub fn decide(
     state: Option<&Conversation>,

@@ -1,6 +1,6 @@
 //! Which streams are in which list.
 
-use engine::port::{HandoffFilter, InboxStatus, ListOf, MessageFilter};
+use engine::ports::store::{HandoffFilter, InboxStatus, ListOf, MessageFilter};
 use protocol::handoff::Handoff;
 use protocol::message::Message;
 use protocol::step::State;

@@ -1,6 +1,6 @@
 //! The outbox: effects that are not done yet.
 
-use engine::port::{Claim, Claimed, Names, OutboxWrite};
+use engine::ports::store::{Claim, Claimed, Names, OutboxWrite};
 use protocol::step::Effect;
 use protocol::time::Time;
 

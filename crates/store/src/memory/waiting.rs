@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use engine::port::{Listed, WAITING_COUNT_MAX};
+use engine::ports::store::{Listed, WAITING_COUNT_MAX};
 use protocol::ids::{AgentId, ConversationId, TeamspaceId};
 use protocol::ledger::Stream;
 use protocol::queue::OrderKey;

@@ -1,7 +1,7 @@
 //! What an audit reads. Unlike the other queries these do not trust the rows: an invalid row is
 //! reported, and the rows around it are still read.
 
-use engine::port::Due;
+use engine::ports::store::Due;
 use protocol::canonical::Hash;
 use protocol::ids::TeamspaceId;
 use protocol::ledger::{Entry, Stream};

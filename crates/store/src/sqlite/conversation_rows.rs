@@ -1,7 +1,9 @@
 //! The rows of conversations: their snapshots, which entries are the lines of their transcripts,
 //! and the lists of both.
 
-use engine::port::{Commit, ConversationFilter, List, Listed, Sequenced, WAITING_COUNT_MAX};
+use engine::ports::store::{
+    Commit, ConversationFilter, List, Listed, Sequenced, WAITING_COUNT_MAX,
+};
 use protocol::conversation::Conversation;
 use protocol::ids::{AgentId, ConversationId, TeamspaceId};
 use protocol::ledger::Stream;
@@ -198,7 +200,7 @@ const N_WAITING: &str = "SELECT count(*) FROM (SELECT 1 FROM conversations
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::port::ListOf;
+    use engine::ports::store::ListOf;
     use protocol::conversation::Status;
 
     #[test]

@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use engine::port::StoreError;
+use engine::ports::store::StoreError;
 use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
 

@@ -1,6 +1,6 @@
 //! Erasing the body of an entry.
 
-use engine::port::Sequenced;
+use engine::ports::store::Sequenced;
 use rusqlite::{Connection, Result, params};
 
 /// Replaces a body by its commitment, and the document that came with it by nothing. Until

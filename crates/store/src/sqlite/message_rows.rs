@@ -1,6 +1,6 @@
 //! The rows of messages: their snapshots, who takes part in them, and the lists of both.
 
-use engine::port::{
+use engine::ports::store::{
     Commit, INBOX_COUNT_MAX, InboxCounts, InboxStatus, List, Listed, MessageFilter, OldestMessages,
 };
 use protocol::ids::{AgentId, TeamspaceId};
@@ -235,7 +235,7 @@ fn inbox_query(list: &List, agent: &AgentId, status: InboxStatus) -> (String, Ve
 
 #[cfg(test)]
 mod tests {
-    use engine::port::ListOf;
+    use engine::ports::store::ListOf;
 
     use super::*;
 

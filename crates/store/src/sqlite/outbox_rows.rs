@@ -1,6 +1,6 @@
 //! The rows of the outbox: claiming them under a lease, putting them off, giving them up.
 
-use engine::port::{Claim, Claimed, Names, OutboxWrite, Outstanding};
+use engine::ports::store::{Claim, Claimed, Names, OutboxWrite, Outstanding};
 use protocol::ids::TeamspaceId;
 use protocol::step::Effect;
 use protocol::time::Time;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use engine::port::{Commit, StoreError};
+use engine::ports::store::{Commit, StoreError};
 use protocol::handoff::Handoff;
 use protocol::ledger::Body;
 use protocol::step::State;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
-use engine::port::{Answer, Due, Sealed, Sequenced, Snapshot, StoreError};
+use engine::ports::store::{Answer, Due, Sealed, Sequenced, Snapshot, StoreError};
 use protocol::ids::TeamspaceId;
 use protocol::ledger::Stream;
 use protocol::step::{Deadline, HoldState};

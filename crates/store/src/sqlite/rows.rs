@@ -1,6 +1,6 @@
 //! The read side: every query of the store, and how rows become values again.
 
-use engine::port::{
+use engine::ports::store::{
     Due, HandoffFilter, KeyScope, List, ListOf, Listed, RecordedOutcome, Sealed, Sequenced,
     Snapshot,
 };

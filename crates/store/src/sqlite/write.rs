@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use engine::port::{Commit, CommitError, Committed, Sealed, Sequenced, StoreError};
+use engine::ports::store::{Commit, CommitError, Committed, Sealed, Sequenced, StoreError};
 use protocol::canonical::Hash;
 use protocol::handoff::Handoff;
 use protocol::ledger::{Body, Entry, GENESIS, Stream, Subject};

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, Weak};
 use std::thread::JoinHandle;
 
-use engine::port::{
+use engine::ports::store::{
     Answer, Claim, Claimed, Commit, CommitError, Committed, Listener, OutboxWrite, Receipt, Sealed,
     Sequenced, StoreError,
 };

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use anyhow::Context;
-use engine::port::StoreError;
+use engine::ports::store::StoreError;
 use protocol::audit::{Auditor, Place, Replay};
 use protocol::ledger::Entry;
 use protocol::step::Event;

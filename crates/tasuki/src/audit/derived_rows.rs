@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use engine::port::{Due, StoreError};
+use engine::ports::store::{Due, StoreError};
 use protocol::handoff::derive;
 use protocol::ledger::Stream;
 use protocol::step::{self, HoldState, State};

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::{fs, str};
 
 use adapters::{checkpoint_file, ledger_key};
-use engine::port::Sealed;
+use engine::ports::store::Sealed;
 use protocol::audit::Auditor;
 use protocol::checkpoint::{Checkpoint, Verifier};
 use protocol::merkle::Edge;

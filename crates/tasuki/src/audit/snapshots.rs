@@ -3,7 +3,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use engine::port::StoreError;
+use engine::ports::store::StoreError;
 use protocol::audit::{Auditor, End, Place};
 use protocol::conversation::Conversation;
 use protocol::handoff::Handoff;

@@ -6,7 +6,7 @@ use std::io::BufReader;
 use std::path::Path;
 
 use anyhow::Context;
-use engine::port::Sequenced;
+use engine::ports::store::Sequenced;
 use protocol::ledger::Stream;
 use store::sqlite::ReadOnly;
 
@@ -61,7 +61,7 @@ impl Tail {
     }
 }
 
-/// An entry on one line, for people. For programs there is `engine::feed::entry_json`.
+/// An entry on one line, for people. For programs there is `engine::ledger::feed::entry_json`.
 pub fn human_line(one: &Sequenced) -> String {
     let Sequenced { seq, entry } = one;
     let Stream { teamspace, subject } = &entry.stream;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use engine::port::StoreError;
+use engine::ports::store::StoreError;
 use protocol::audit::Place;
 use protocol::conversation::event::is_line;
 use protocol::ledger::{Entry, Stream};

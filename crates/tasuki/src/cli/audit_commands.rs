@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use adapters::checkpoint_file;
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
-use engine::clock::{Clock, SystemClock};
-use engine::port::Sequenced;
+use engine::ports::clock::{Clock, SystemClock};
+use engine::ports::store::Sequenced;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use protocol::time::Span;
 
@@ -155,7 +155,7 @@ fn check_ledger(folder: &Path) -> Result<()> {
 fn print_entries(entries: &[Sequenced], json: bool) {
     for entry in entries {
         if json {
-            output::line(&engine::feed::entry_json(entry));
+            output::line(&engine::ledger::feed::entry_json(entry));
         } else {
             output::line(&output::clean(&audit::human_line(entry)));
         }

@@ -51,7 +51,7 @@ pub async fn tail(client: &Client, id: &str, after: Option<u64>, json: bool) -> 
             Err(error) if tries >= RECONNECTS_MAX => return Err(error),
             Err(_) => tries += 1,
         }
-        engine::clock::Clock::sleep(&engine::clock::SystemClock, LOOK_EVERY).await;
+        engine::ports::clock::Clock::sleep(&engine::ports::clock::SystemClock, LOOK_EVERY).await;
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
-use engine::clock::Stopwatch;
+use engine::ports::clock::Stopwatch;
 use protocol::route::read::GRAPH_BYTES_MAX;
 use protocol::route::{
     AgentGraph, Compiled, GraphProblem, Hop, IntentClassification, NodeKind, Routed, Target, Turn,

@@ -58,10 +58,11 @@ const RENAMED: [(&str, &str); 40] = [
 ];
 
 /// Fields that the server quotes in its sentences, with the flags for them.
-const QUOTED: [(&str, &str); 5] = [
+const QUOTED: [(&str, &str); 6] = [
     ("set `return`", "set --return"),
     ("who says `reason` and `words`", "who says --reason and --words"),
     ("`context.open_questions`", "--question"),
+    ("`context.summary`", "--summary"),
     (
         "body: expected a package that differs from the one that was rejected",
         "nothing is changed: say what is, such as --summary or --criterion or --deadline",

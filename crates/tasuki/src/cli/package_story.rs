@@ -65,7 +65,8 @@ pub fn package(handoff: &Value, entries: &[Value], now: Time) -> Vec<String> {
         lines.push(line("priority", &clean(priority)));
     }
     lines.extend(policy(&package["policy"], handoff["approval"].as_str()));
-    if handoff["approval"] == "wanted" {
+    let can_be_approved = matches!(handoff["status"].as_str(), Some("proposed" | "validating"));
+    if can_be_approved && handoff["approval"] == "wanted" {
         let revision = &handoff["revision"];
         lines.push(line("revision", &format!("{revision}; approve it with --revision {revision}")));
     }
@@ -224,5 +225,23 @@ mod tests {
         let wanted = json!({ "status": "proposed", "approval": "wanted", "to_agent": "bob" });
         let expected = "a human to approve or refuse it, and bob to accept or reject it";
         assert_eq!(waits_for(&wanted, &[]).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn only_what_can_be_approved_says_how() {
+        let now = "2026-01-01T00:00:00.000Z".parse::<Time>().unwrap();
+        let cases = [
+            ("proposed", "wanted", true),
+            ("validating", "wanted", true),
+            ("proposed", "given", false),
+            ("rejected", "wanted", false),
+            ("closed", "wanted", false),
+        ];
+        for (status, approval, expected) in cases {
+            let handoff = json!({ "status": status, "approval": approval, "revision": 1 });
+            let said = line("revision", "1; approve it with --revision 1");
+            let lines = package(&handoff, &[], now);
+            assert_eq!(lines.contains(&said), expected, "{status}, {approval}: {lines:?}");
+        }
     }
 }

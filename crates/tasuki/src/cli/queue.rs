@@ -67,6 +67,13 @@ struct SetArgs {
     hold: Option<Span>,
 }
 
+/// A transfer that rings, and the person for whom it rings.
+#[derive(Debug)]
+pub struct RingingTransfer {
+    transfer: Value,
+    rung: Rung,
+}
+
 pub async fn run(args: QueueArgs) -> Result<u8> {
     let reached = args.reach.connect().await?;
     let client = &reached.client;
@@ -119,7 +126,7 @@ impl SetArgs {
 
 /// The ringing transfers of a queue, as far as the caller sees them: coordinators see all, a person
 /// those that ring for them and those of the colleagues they asked in.
-pub async fn rings(client: &Client, queue: &str) -> Result<Vec<Value>> {
+pub async fn rings(client: &Client, queue: &str) -> Result<Vec<RingingTransfer>> {
     let own = client.call(Call::get(format!("{OPEN}&limit={RINGS_MAX}"))).await?;
     let mut listed = own.success()?["items"].as_array().cloned().unwrap_or_default();
     if let Ok(me) = own_name(client).await {
@@ -127,23 +134,27 @@ pub async fn rings(client: &Client, queue: &str) -> Result<Vec<Value>> {
         let asked = client.call(Call::get(path)).await?.success()?;
         listed.extend(asked["items"].as_array().cloned().unwrap_or_default());
     }
-    let mut ringing: Vec<Value> = Vec::new();
+    let mut ringing: Vec<RingingTransfer> = Vec::new();
     for conversation in &listed {
-        let is_known = |it: &Value| it["transfer_id"] == conversation["transfer_id"];
+        let is_known =
+            |it: &RingingTransfer| it.transfer["transfer_id"] == conversation["transfer_id"];
         if ringing.iter().any(is_known) {
             continue;
         }
         let Some(transfer) = transfer_story::look(client, conversation).await? else { continue };
         let is_here = transfer["queue"] == queue || transfer["leg"]["to"] == queue;
-        if is_here && Rung::of(&transfer).is_some() {
-            ringing.push(transfer);
+        if !is_here {
+            continue;
+        }
+        if let Some(rung) = transfer_story::rung(client, &transfer).await? {
+            ringing.push(RingingTransfer { transfer, rung });
         }
     }
     Ok(ringing)
 }
 
 /// The settings, the waiting customers in order, and the people who are rung.
-pub fn show(queue: &Value, rings: &[Value]) {
+pub fn show(queue: &Value, rings: &[RingingTransfer]) {
     let settings = &queue["settings"];
     let is_open = if queue["is_open"] == true { "open" } else { "closed" };
     let mut lines = vec![
@@ -177,20 +188,24 @@ pub fn show(queue: &Value, rings: &[Value]) {
     }
 }
 
-fn rings_table(rings: &[Value], now: Time) -> String {
-    let rows = rings.iter().filter_map(|transfer| {
-        let rung = Rung::of(transfer)?.told(now);
+fn rings_table(rings: &[RingingTransfer], now: Time) -> String {
+    let rows = rings.iter().map(|RingingTransfer { transfer, rung }| {
         let reason = match transfer["leg"]["status"] == "ringing" {
-            true => format!(
-                "{}: {}",
-                text(&transfer["agent"], "agentName"),
-                text(&transfer["leg"], "reason")
-            ),
+            true => reason_of_colleague(transfer),
             false => reason_of(transfer),
         };
-        Some(vec![rung, text(transfer, "transfer_id"), name_of(transfer), reason])
+        vec![rung.told(now), text(transfer, "transfer_id"), name_of(transfer), reason]
     });
     output::table(&["rings", "transfer", "customer", "reason"], rows.collect())
+}
+
+/// Why the person who answers asks a colleague in.
+fn reason_of_colleague(transfer: &Value) -> String {
+    let (name, reason) = (text(&transfer["agent"], "agentName"), text(&transfer["leg"], "reason"));
+    match reason.is_empty() {
+        true => format!("asked in by {name}"),
+        false => format!("{name}: {reason}"),
+    }
 }
 
 fn table(waiting: &[Value], now: Time) -> String {
@@ -224,4 +239,18 @@ fn reason_of(transfer: &Value) -> String {
 pub fn name_of(transfer: &Value) -> String {
     let name = transfer["bundle"]["identity"]["displayName"].as_str();
     name.unwrap_or("a customer").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_colleague_who_is_asked_in_is_shown_with_who_asks() {
+        for (reason, expected) in [("", "asked in by Hana"), ("may I?", "Hana: may I?")] {
+            let transfer = json!({ "agent": { "agentName": "Hana" }, "leg": {
+                "status": "ringing", "agent": "ivan", "reason": reason } });
+            assert_eq!(reason_of_colleague(&transfer), expected);
+        }
+    }
 }

@@ -122,7 +122,7 @@ fn list(answer: &Value) -> String {
 }
 
 pub fn now() -> Time {
-    engine::clock::Clock::now(&engine::clock::SystemClock)
+    engine::ports::clock::Clock::now(&engine::ports::clock::SystemClock)
 }
 
 fn parse_span(text: &str) -> Result<Span, String> {

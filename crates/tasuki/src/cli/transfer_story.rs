@@ -9,15 +9,17 @@ use super::queue::name_of;
 use super::token::now;
 use super::transfer::{path_of, place, text};
 use super::transfer_words::Rung;
-use crate::client::{Call, Client};
+use crate::client::{Call, Client, percent_encode};
 use crate::output::{self, clean};
 
 pub async fn print(client: &Client, id: &str, json: bool) -> Result<()> {
     let answer = client.call(Call::get(path_of(id, ""))).await?.success()?;
-    match json {
-        true => output::json(&answer),
-        false => output::line(&tell(&answer, now())),
+    if json {
+        output::json(&answer);
+        return Ok(());
     }
+    let rung = rung(client, &answer).await?;
+    output::line(&tell(&answer, rung.as_ref(), now()));
     Ok(())
 }
 
@@ -36,12 +38,17 @@ pub async fn print_list(
     };
     let items: Vec<_> = conversations.into_iter().filter(is_wanted).collect();
     let cursor = answer["next_cursor"].as_str().map(str::to_owned);
-    let mut rung = Vec::with_capacity(items.len());
+    let mut rings = Vec::with_capacity(items.len());
     for one in &items {
-        rung.push(look(client, one).await?.as_ref().and_then(Rung::of));
+        let transfer = look(client, one).await?;
+        rings.push(match &transfer {
+            Some(transfer) if json => Rung::of(transfer),
+            Some(transfer) => rung(client, transfer).await?,
+            None => None,
+        });
     }
     if json {
-        let shown = items.iter().zip(&rung).map(|(one, rung)| {
+        let shown = items.iter().zip(&rings).map(|(one, rung)| {
             let mut shown = json!({
                 "transfer_id": one["transfer_id"], "status": one["transfer_status"],
                 "conversation_id": one["conversation_id"], "holder": one["holder"],
@@ -56,7 +63,7 @@ pub async fn print_list(
         return Ok(());
     }
     let now = now();
-    let rows = items.iter().zip(&rung).map(|(one, rung)| {
+    let rows = items.iter().zip(&rings).map(|(one, rung)| {
         let at = text(one, "changed_at").parse::<Time>().ok();
         vec![
             text(one, "transfer_id"),
@@ -86,7 +93,21 @@ pub async fn look(client: &Client, conversation: &Value) -> Result<Option<Value>
     Ok(shown.success().ok())
 }
 
-fn tell(transfer: &Value, now: Time) -> String {
+/// The person for whom a transfer rings, with their name from the directory.
+pub async fn rung(client: &Client, transfer: &Value) -> Result<Option<Rung>> {
+    let Some(mut rung) = Rung::of(transfer) else { return Ok(None) };
+    let leg = &transfer["leg"];
+    if leg["status"] == "ringing" {
+        let path = format!("/v1/agents/{}", percent_encode(&text(leg, "agent")));
+        let agent = client.call(Call::get(path)).await?.body;
+        if let Some(name) = agent["identity"]["agentName"].as_str() {
+            rung.agent = clean(name);
+        }
+    }
+    Ok(Some(rung))
+}
+
+fn tell(transfer: &Value, rung: Option<&Rung>, now: Time) -> String {
     let of = |name: &str| clean(&text(transfer, name));
     let is_customers = transfer.get("requested_by").is_none();
     let whom = if is_customers { "you".to_owned() } else { clean(&name_of(transfer)) };
@@ -108,7 +129,7 @@ fn tell(transfer: &Value, now: Time) -> String {
         Some(by) => format!("  asked for     by {}, {when}", clean(by)),
         None => format!("  asked for     {when}"),
     });
-    if let Some(rung) = Rung::of(transfer) {
+    if let Some(rung) = rung {
         lines.push(format!("  rings         {}", rung.told(now)));
     }
     if let Some(agent) = transfer["agent"]["agentName"].as_str() {
@@ -178,7 +199,7 @@ mod tests {
         for (by, reason_by, bundle, asked, label) in cases {
             let transfer = json!({ "requested_by": by, "reason": "a bill", "bundle": bundle,
                 "reason_by": reason_by });
-            let told = tell(&transfer, now);
+            let told = tell(&transfer, None, now);
             for line in [format!("  asked for     {asked}"), format!("  | {label}: a bill")] {
                 assert!(told.lines().any(|it| it == line), "{line} in {told}");
             }

@@ -108,6 +108,7 @@ pub enum When {
 }
 
 impl Rung {
+    /// A colleague who is asked in has only an id here; `transfer_story::rung` looks the name up.
     pub fn of(transfer: &Value) -> Option<Self> {
         let time = |value: &Value| value.as_str().and_then(|at| at.parse().ok());
         let leg = &transfer["leg"];
@@ -120,7 +121,7 @@ impl Rung {
         (transfer["status"] == "ringing").then(|| Self { agent: answering(transfer), when })
     }
 
-    /// `Hana, for 25 s more`; `ivan, asked 5 s ago`.
+    /// `Hana, for 25 s more`; `Ivan, asked 5 s ago`.
     pub fn told(&self, now: Time) -> String {
         let agent = &self.agent;
         match self.when {

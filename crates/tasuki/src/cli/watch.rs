@@ -83,7 +83,7 @@ pub async fn run(client: &Client, args: &WatchArgs, json: bool) -> Result<()> {
         }
         tries += 1;
         let pause = protocol::time::Span::from_millis(1_000);
-        engine::clock::Clock::sleep(&engine::clock::SystemClock, pause).await;
+        engine::ports::clock::Clock::sleep(&engine::ports::clock::SystemClock, pause).await;
     }
 }
 

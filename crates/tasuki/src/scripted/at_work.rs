@@ -7,10 +7,10 @@ use std::sync::Arc;
 use aaep::machine::Outcome;
 use anyhow::{Context, Result, bail};
 use engine::Engine;
-use engine::announce::session_stream;
-use engine::ids::RandomIds;
-use engine::port::ListOf;
-use engine::sessions::{DECISION_WAIT_MAX, Question};
+use engine::aaep::announce::session_stream;
+use engine::aaep::sessions::{DECISION_WAIT_MAX, Question};
+use engine::ports::ids::RandomIds;
+use engine::ports::store::ListOf;
 use gateways::http::Words;
 use protocol::agent::{Command, Kind, Profile};
 use protocol::caller::{Caller, Principal};
@@ -124,7 +124,8 @@ impl Player {
         self.register(LISTENER_ID, LISTENER_NAME, Kind::Human).await?;
         let (teamspace, mut before) = (&self.caller.teamspace, None);
         for _ in 0..LEFT_OPEN_MAX / PAGE_ROWS {
-            let page = self.engine.list(teamspace, ListOf::Sessions, before, PAGE_ROWS).await?;
+            let page =
+                self.engine.read().list(teamspace, ListOf::Sessions, before, PAGE_ROWS).await?;
             for item in page.items {
                 let State::Session(session) = &*item.state else { continue };
                 if session.is_open() && session.producer.as_str() == AGENT_ID {
@@ -142,7 +143,7 @@ impl Player {
     async fn register(&self, id: &str, name: &str, kind: Kind) -> Result<()> {
         let subject = Subject::Agent(id.parse().context("ours are names")?);
         let stream = Stream { teamspace: self.caller.teamspace.clone(), subject };
-        if let Some(State::Agent(agent)) = self.engine.current(&stream).await?.as_deref() {
+        if let Some(State::Agent(agent)) = self.engine.read().current(&stream).await?.as_deref() {
             if agent.kind != kind {
                 bail!("the agent `{id}` is there already and is no {kind:?}");
             }
@@ -195,7 +196,8 @@ impl Player {
         let stream = session_stream(&self.caller, session);
         let settled = loop {
             let token = &wait.reply_token;
-            match self.engine.question_settled(&stream, token, DECISION_WAIT_MAX).await? {
+            match self.engine.sessions().question_settled(&stream, token, DECISION_WAIT_MAX).await?
+            {
                 Some(Question::Open { .. }) => {}
                 settled => break settled,
             }
@@ -223,14 +225,14 @@ impl Player {
     async fn announce(&self, session: &SessionId, events: &[Value]) -> Result<()> {
         let said = |event: &Value| serde_json::from_str::<Said>(&event.to_string());
         let said = events.iter().map(said).collect::<Result<_, _>>()?;
-        self.engine.announce(&self.caller, session, said).await?;
+        self.engine.sessions().announce(&self.caller, session, said).await?;
         Ok(())
     }
 
     /// Ends a session, if it has begun.
     async fn end(&self, id: &SessionId) -> Result<()> {
         let stream = session_stream(&self.caller, id);
-        let Some(session) = self.engine.session(&stream).await? else { return Ok(()) };
+        let Some(session) = self.engine.sessions().session(&stream).await? else { return Ok(()) };
         if !session.is_open() {
             return Ok(());
         }

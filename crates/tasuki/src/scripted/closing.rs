@@ -3,7 +3,7 @@
 use aaep::machine::LooseEnds;
 use aaep::stamp::stamp;
 use aaep::{CONTEXT, VERSION};
-use engine::ids::Ids;
+use engine::ports::ids::Ids;
 use protocol::time::Time;
 use serde_json::{Map, Value, json};
 

@@ -29,7 +29,7 @@ const TRANSFER_FUNDS: Call = Call {
     which: Which::Second,
     tool: "transfer_funds",
     doing: words::TRANSFERRING,
-    done: words::TRANSFERRED,
+    done: words::WORKED,
     arguments: r#"{"amount":500,"currency":"USD","from":"checking","to":"savings"}"#,
     args_summary: "500 USD, from checking to savings",
     risk: Risk::High,
@@ -40,7 +40,7 @@ const SEND_EMAIL: Call = Call {
     which: Which::First,
     tool: "send_email",
     doing: words::SENDING,
-    done: words::SENT,
+    done: words::WORKED,
     arguments: r#"{"subject":"Meeting on Friday","to":"maria@example.com"}"#,
     args_summary: "to: maria@example.com",
     risk: Risk::Medium,
@@ -51,7 +51,7 @@ const DELETE_FILES: Call = Call {
     which: Which::First,
     tool: "delete_files",
     doing: words::DELETING,
-    done: words::DELETED,
+    done: words::WORKED,
     arguments: r#"{"files":["notes","draft","photo"]}"#,
     args_summary: "files: 3",
     risk: Risk::High,
@@ -62,7 +62,7 @@ const CHANGE_SETTING: Call = Call {
     which: Which::First,
     tool: "change_setting",
     doing: words::CHANGING,
-    done: words::CHANGED,
+    done: words::WORKED,
     arguments: r#"{"reminder":"weekly"}"#,
     args_summary: "reminder: weekly",
     risk: Risk::Low,
@@ -84,7 +84,7 @@ const BOOK_TABLE: Call = Call {
     which: Which::Second,
     tool: "book_table",
     doing: words::BOOKING,
-    done: words::BOOKED,
+    done: words::WORKED,
     arguments: r#"{"guests":2}"#,
     args_summary: "guests: 2",
     risk: Risk::Low,
@@ -149,7 +149,8 @@ struct Script {
 impl Script {
     fn balance(&self) -> Vec<Step> {
         let mut steps = begin(words::SCENE_BALANCE, &["fetch_balance"]);
-        steps.extend(use_tool(FETCH_BALANCE));
+        // The answer says the balance.
+        steps.extend(use_tool(Call { done: words::WORKED, ..FETCH_BALANCE }));
         steps.push(state("calling_tool", "writing_output", words::WRITING));
         steps.extend(self.write(&[words::SAY_BALANCE.into(), words::SAY_NO_BANK.into()]));
         steps.push(done(words::DONE));
@@ -222,7 +223,7 @@ impl Script {
             steps.push(state("calling_tool", "writing_output", words::WRITING));
             let booked = words::SAY_BOOKED.with("time", label);
             steps.extend(self.write(&[booked, words::SAY_EXAMPLE.into()]));
-            steps.push(done(words::BOOKED));
+            steps.push(done(words::DONE));
             Choice { value, label, steps }
         };
         steps.push(clarification(

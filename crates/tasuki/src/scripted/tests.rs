@@ -1,12 +1,13 @@
 //! The scenes, event by event, for every answer; and that the user's words are never repeated.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
 use aaep::event::Decision;
 use aaep::lint::{Heard, Texts, lint};
 use aaep::machine::{Audience, Lasts, Phase, Response, Session, Used, Weak};
 use aaep::read::read;
-use engine::ids::SeededIds;
+use engine::ports::ids::SeededIds;
 
 use super::closing::{Cut, closing};
 use super::*;
@@ -92,6 +93,35 @@ fn the_events_of_every_way_through() {
     settings.set_snapshot_path("");
     settings.set_prepend_module_to_snapshot(false);
     settings.bind(|| insta::assert_snapshot!("every_way", told));
+}
+
+/// The result of a call, the answer and the end say different things.
+#[test]
+fn no_text_is_said_twice() {
+    every_way(&mut |name, events| {
+        for language in words::languages() {
+            let mut said = HashSet::new();
+            let all = events.iter().filter_map(|event| said_in(event, language, choose(name).1));
+            for text in all {
+                assert!(said.insert(text), "{name}, in {language}: {text}");
+            }
+        }
+    });
+}
+
+/// The text of an event that is no change of state, in a language.
+fn said_in<'e>(event: &'e Value, language: &str, primary: &str) -> Option<&'e str> {
+    let is_primary = language == primary;
+    match event["type"].as_str()?.strip_prefix("aaep:agent.")? {
+        "state.changed" => None,
+        "output.streaming" if is_primary => event["chunk"].as_str().map(str::trim),
+        "output.streaming" => {
+            let translated = &event["extensions"]["tasuki"]["translations"][language];
+            translated["sentences"].as_array()?.last()?["text"].as_str()
+        }
+        _ if is_primary => event["summary_normal"].as_str(),
+        _ => event[format!("summary_normal_{language}")].as_str(),
+    }
 }
 
 #[test]

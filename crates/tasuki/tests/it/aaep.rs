@@ -21,7 +21,7 @@ mod compat;
 use aaep::event::Decision;
 use axum::body::Body;
 use axum::http::Request;
-use engine::announce::Heard;
+use engine::aaep::announce::Heard;
 use gateways::listen::Peer;
 use http_body_util::BodyExt;
 use protocol::session::{Answer, Given};
@@ -143,7 +143,7 @@ async fn a_producer_announces_waits_and_goes_on() {
     let dana = agent("dana");
     let ((_, decided), heard) = tokio::join!(
         bank.get("teller", &waiting),
-        bank.node.engine.answer(&dana, &session, answer)
+        bank.node.engine.sessions().answer(&dana, &session, answer)
     );
     assert_eq!(heard.expect("it is recorded"), Heard::Yes);
     assert_eq!((&decided["status"], &decided["decision"]), (&json!("answered"), &json!("accept")));

@@ -7,7 +7,7 @@ mod streams;
 
 use std::collections::HashMap;
 
-use engine::clock::Stopwatch;
+use engine::ports::clock::Stopwatch;
 use serde_json::{Value, json};
 
 use crate::server::{is_full_run, raise_open_files};

@@ -11,8 +11,8 @@ use adapters::artifacts::{Artifacts, Settings};
 use adapters::effect_runner::Outside;
 use adapters::webhook::Webhook;
 use engine::Engine;
-use engine::clock::ManualClock;
-use engine::submit::Done;
+use engine::ports::clock::ManualClock;
+use engine::road::submit::Done;
 use protocol::agent::Command as AgentCommand;
 use protocol::caller::{Caller, Principal};
 use protocol::conversation::command::{Open, Route, Say};
@@ -95,7 +95,7 @@ impl World {
 
     /// Carries out what is due now; returns how much that was.
     async fn carry_out(&self) -> usize {
-        self.engine.carry_out_due(&self.outside).await.expect("the store works")
+        self.engine.outbox().carry_out_due(&self.outside).await.expect("the store works")
     }
 
     /// Repeats until nothing is left, a minute at a time; returns the number of attempts.
@@ -112,7 +112,8 @@ impl World {
     }
 
     async fn conversation(&self) -> Conversation {
-        let state = self.engine.current(&self.stream).await.expect("a state").expect("it is open");
+        let state =
+            self.engine.read().current(&self.stream).await.expect("a state").expect("it is open");
         let State::Conversation(conversation) = state.as_ref() else { panic!("{state:?}") };
         conversation.as_ref().clone()
     }
@@ -328,11 +329,11 @@ async fn a_turn_that_arrives_twice_is_answered_once() {
     world.customer_says("hello").await;
     let store = world.engine.store();
     let now = support::start().plus(Span::from_minutes(1));
-    let lease = engine::port::Claim {
+    let lease = engine::ports::store::Claim {
         now,
         until: now.plus(Span::from_millis(1)),
         limit: 1,
-        names: engine::port::Names::With("deliver/"),
+        names: engine::ports::store::Names::With("deliver/"),
     };
     // A server claimed it, told bob, and died.
     assert_eq!(store.claim(lease).await.expect("the store works").len(), 1);
@@ -403,15 +404,19 @@ async fn what_is_slow_does_not_delay_a_turn() {
     let silent = Receiver::answering(&[Answer::Silence]).await;
     let call = Call::put("/v1/agents/sleepy/wake", json!({ "url": silent.url }));
     ok(&operator, call).await;
-    for _ in 0..2 * engine::outbox::RUNNING_MAX {
+    for _ in 0..2 * engine::loops::outbox::RUNNING_MAX {
         let body = json!({ "to": ["sleepy"], "type": "status.blocked", "priority": "critical" });
         ok(&alice, Call::post("/v1/acp/messages", body)).await;
     }
-    silent.called(engine::outbox::RUNNING_MAX).await;
+    silent.called(engine::loops::outbox::RUNNING_MAX).await;
     let receiver = Receiver::answering(&[Answer::Status(200)]).await;
     let chat = chat(&server, &receiver.url).await;
     say(&chat, "hello").await;
     receiver.called(1).await;
     let waiting = silent.seen().len();
-    assert_eq!(waiting, engine::outbox::RUNNING_MAX, "the turn did not wait for any of them");
+    assert_eq!(
+        waiting,
+        engine::loops::outbox::RUNNING_MAX,
+        "the turn did not wait for any of them"
+    );
 }

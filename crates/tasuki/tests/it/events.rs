@@ -4,7 +4,7 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use engine::clock::Stopwatch;
+use engine::ports::clock::Stopwatch;
 use serde_json::{Value, json};
 use tasuki::client::{Call, Client};
 use tokio::task::JoinSet;
@@ -111,7 +111,7 @@ async fn the_stream_of_a_token_ends_with_the_token() {
     let server = Server::start();
     let root = server.with_token(&server.token("root", &["--kind", "operator"]));
     for ends_by in ["revocation", "expiry"] {
-        let now = engine::clock::Clock::now(&engine::clock::SystemClock);
+        let now = engine::ports::clock::Clock::now(&engine::ports::clock::SystemClock);
         let soon = now.plus(protocol::time::Span::from_millis(400)).to_string();
         let expires_at = Some(soon).filter(|_| ends_by == "expiry");
         let body = json!({ "agent": "alice", "expires_at": expires_at });

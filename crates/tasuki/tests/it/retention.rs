@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use adapters::message_archive::MessageArchive;
 use engine::Engine;
-use engine::retention::Retention;
+use engine::loops::retention::Retention;
 use protocol::ledger::Stream;
 use protocol::step::{self, State};
 use protocol::teamspace::{self, Configuration, Settings};
@@ -130,22 +130,29 @@ async fn what_was_kept_long_enough_is_archived_and_purged() {
         let path = folder.path().join("archive/default/messages-2026-02.jsonl");
         std::fs::read_to_string(path).unwrap_or_default().lines().count()
     };
-    assert_eq!(engine.purge_due(&Retention { kept: None, ..retention.clone() }).await.unwrap(), 0);
+    assert_eq!(
+        engine.ledger().purge_due(&Retention { kept: None, ..retention.clone() }).await.unwrap(),
+        0
+    );
     // It is 14:00 on the third day: everything older than the second goes.
     for (expected, in_all) in [(2, 2), (0, 2)] {
-        assert_eq!(engine.purge_due(&retention).await.unwrap(), expected);
+        assert_eq!(engine.ledger().purge_due(&retention).await.unwrap(), expected);
         assert_eq!(archived(), in_all);
     }
     clock.advance(Span::from_hours(24));
     keep_for_days(&engine, Some(30)).await;
-    assert_eq!(engine.purge_due(&retention).await.unwrap(), 0, "the teamspace's own word counts");
+    assert_eq!(
+        engine.ledger().purge_due(&retention).await.unwrap(),
+        0,
+        "the teamspace's own word counts"
+    );
     keep_for_days(&engine, None).await;
-    assert_eq!(engine.purge_due(&retention).await.unwrap(), 4);
+    assert_eq!(engine.ledger().purge_due(&retention).await.unwrap(), 4);
     assert_eq!(archived(), 6);
     let n_left = engine.store().outstanding(&support::default_teamspace(), 9).await.unwrap();
     assert_eq!(n_left, []);
     for (index, stream) in streams.iter().enumerate() {
-        let item = engine.item(stream).await.unwrap().expect("its place is kept");
+        let item = engine.read().item(stream).await.unwrap().expect("its place is kept");
         let State::Message(message) = item.state.as_ref() else { panic!("{item:?}") };
         assert_eq!(message.purged, index < 6, "{index}");
     }

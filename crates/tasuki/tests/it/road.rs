@@ -19,9 +19,9 @@ mod streaming;
 use std::sync::{Arc, Mutex, mpsc};
 
 use engine::Engine;
-use engine::clock::ManualClock;
-use engine::ids::SeededIds;
-use engine::port::{Listener, Sequenced, Store};
+use engine::ports::clock::ManualClock;
+use engine::ports::ids::SeededIds;
+use engine::ports::store::{Listener, Sequenced, Store};
 use protocol::canonical::Hash;
 use protocol::ledger::{GENESIS, Stream};
 use store::Sqlite;

@@ -17,7 +17,7 @@ mod watch;
 
 use std::collections::BTreeSet;
 
-use engine::ids::{Ids, RandomIds};
+use engine::ports::ids::{Ids, RandomIds};
 use store::Memory;
 
 use careless::{Careless, Flaw};

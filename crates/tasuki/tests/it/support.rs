@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use engine::Engine;
-use engine::clock::ManualClock;
-use engine::ids::{Ids, SeededIds};
-use engine::port::Store;
-use engine::submit::{Done, Key, SubmitError};
+use engine::ports::clock::ManualClock;
+use engine::ports::ids::{Ids, SeededIds};
+use engine::ports::store::Store;
+use engine::road::submit::{Done, Key, SubmitError};
 use protocol::agent::{self, Kind, Profile};
 use protocol::caller::{Caller, Principal, Role};
 use protocol::canonical;

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::routing::post;
-use engine::clock::Stopwatch;
+use engine::ports::clock::Stopwatch;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value};
 use opentelemetry_proto::tonic::trace::v1::Span;

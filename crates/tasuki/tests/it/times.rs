@@ -1,6 +1,6 @@
 //! Times in answers have one length, so that they sort as text. Stored times are shown as stored.
 
-use engine::clock::{Clock, SystemClock};
+use engine::ports::clock::{Clock, SystemClock};
 use protocol::time::{Span, Time};
 use serde_json::{Value, json};
 use tasuki::client::Call;

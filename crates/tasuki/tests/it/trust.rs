@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use engine::clock::{Clock, SystemClock};
+use engine::ports::clock::{Clock, SystemClock};
 use protocol::time::Span;
 use serde_json::{Value, json};
 use tasuki::client::{Call, Client};

@@ -166,13 +166,14 @@ async fn a_handoff_of_an_earlier_release_is_read_by_its_package() {
         let command = handoff::Command::Initiate { offer: Some(Box::new(offer)) };
         let command = Command::Handoff(command);
         engine.submit(&support::agent("alice"), stream.clone(), command, None).await.unwrap();
-        let state = engine.current(&stream).await.unwrap().expect("it was proposed");
+        let state = engine.read().current(&stream).await.unwrap().expect("it was proposed");
         let mut old = serde_json::to_value(state.as_ref()).unwrap();
         let terms = old.pointer_mut("/Handoff/Made/terms").expect("the terms");
         assert!(terms.as_object_mut().unwrap().remove("readers").is_some());
         let old: State = serde_json::from_value(old).unwrap();
         for (name, expected) in [("alice", true), ("bob", true), ("mia", may_read)] {
-            let seen = engine.may_read(&support::agent(name), &stream, &old).await.unwrap();
+            let seen =
+                engine.access().may_read(&support::agent(name), &stream, &old).await.unwrap();
             assert_eq!(seen, expected, "{visibility:?} by {name}");
         }
     }

@@ -8,8 +8,8 @@ use adapters::artifacts::{Artifacts, Settings};
 use adapters::effect_runner::Outside;
 use adapters::webhook::Webhook;
 use engine::Engine;
-use engine::clock::ManualClock;
-use engine::port::InboxStatus;
+use engine::ports::clock::ManualClock;
+use engine::ports::store::InboxStatus;
 use protocol::agent::Command as AgentCommand;
 use protocol::canonical;
 use protocol::ledger::Stream;
@@ -71,13 +71,14 @@ impl World {
             if left.expect("the store works").is_empty() {
                 return n_tried;
             }
-            n_tried += self.engine.carry_out_due(&self.outside).await.expect("the store works");
+            n_tried +=
+                self.engine.outbox().carry_out_due(&self.outside).await.expect("the store works");
             self.clock.advance(Span::from_minutes(6));
         }
     }
 
     async fn message(&self, stream: &Stream) -> Message {
-        let state = self.engine.current(stream).await.expect("a state").expect("a message");
+        let state = self.engine.read().current(stream).await.expect("a state").expect("a message");
         let State::Message(message) = state.as_ref() else { panic!("not a message: {state:?}") };
         message.clone()
     }
@@ -156,20 +157,26 @@ async fn who_cannot_be_reached_finds_it_in_the_inbox() {
         };
         world.bob_is_called_at(receiver.as_ref().map_or(&down, |receiver| &receiver.url)).await;
         let stream = world.critical().await;
-        assert_eq!(world.carry_out().await, engine::wake::ATTEMPTS_MAX as usize, "{expected}");
+        assert_eq!(
+            world.carry_out().await,
+            engine::loops::wake::ATTEMPTS_MAX as usize,
+            "{expected}"
+        );
         let said = json!({ "from": "alice", "to": ["bob"], "detail": expected });
         assert_eq!(world.last(&stream).await, ("message.failed".to_owned(), said));
         let n_calls = receiver.map_or(0, |receiver| receiver.seen().len());
         assert_eq!(n_calls > 0, is_private_allowed && answer.is_some(), "{expected}");
         // He looks by himself later, and finds it until he marks it as read.
         for _ in 0..2 {
-            let page = world.engine.inbox(&agent("bob"), InboxStatus::Open, None, 9).await.unwrap();
+            let page =
+                world.engine.read().inbox(&agent("bob"), InboxStatus::Open, None, 9).await.unwrap();
             assert_eq!(page.items.len(), 1, "{expected}");
             assert_eq!(world.message(&stream).await.status(), Delivery::Failed);
         }
         let read = Command::Message(message::Command::Read);
         world.engine.submit(&agent("bob"), stream.clone(), read, None).await.expect("he may");
-        let page = world.engine.inbox(&agent("bob"), InboxStatus::Open, None, 9).await.unwrap();
+        let page =
+            world.engine.read().inbox(&agent("bob"), InboxStatus::Open, None, 9).await.unwrap();
         assert!(page.items.is_empty());
         assert_eq!(world.message(&stream).await.status(), Delivery::Read);
     }
@@ -183,7 +190,7 @@ async fn nobody_is_called_in_vain() {
     let receiver = Receiver::answering(&[Answer::Status(200)]).await;
     world.bob_is_called_at(&receiver.url).await;
     world.critical().await;
-    world.engine.inbox(&agent("bob"), InboxStatus::Open, None, 9).await.unwrap();
+    world.engine.read().inbox(&agent("bob"), InboxStatus::Open, None, 9).await.unwrap();
     assert_eq!(world.carry_out().await, 0);
     let stream = world.critical().await;
     let command = Command::Agent(AgentCommand::SetWake { url: None });

@@ -22,7 +22,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use engine::access::Bearer;
+use engine::read::access::Bearer;
 use protocol::ids::SessionId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -173,7 +173,8 @@ async fn receive(
         Said::Words(words) => drop(begin(gateway, mount, via, words).await?),
         Said::Reply(reply) => {
             let known = gateway.compat.lines.subscriptions(&mount.key());
-            let replied = gateway.engine.reply_on(caller, &mount.agent, &known, *reply).await;
+            let replied =
+                gateway.engine.listeners().reply_on(caller, &mount.agent, &known, *reply).await;
             replied.map_err(Problem::from)?;
         }
         Said::Terms(terms) => tell(gateway, mount, via, Order::Terms(terms)).await?,
@@ -236,14 +237,14 @@ async fn begin(
 
 /// The cursor after the newest entry.
 async fn now(gateway: &Aaep) -> Result<Cursor, Problem> {
-    Ok(Cursor { sequence: gateway.engine.newest().await?, index: u32::MAX })
+    Ok(Cursor { sequence: gateway.engine.ledger().newest().await?, index: u32::MAX })
 }
 
 /// Whether the token of a line is still valid for it.
 async fn is_still_allowed(gateway: &Aaep, mount: &Mount) -> bool {
     match &mount.secret {
         None => true,
-        Some(secret) => match gateway.engine.authenticate(secret).await {
+        Some(secret) => match gateway.engine.access().authenticate(secret).await {
             // A bearer whose roles changed must reconnect to get them.
             Ok(Some(Bearer { caller, .. })) => {
                 let was = &mount.asker.caller;

@@ -10,10 +10,10 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 
 use aaep::handshake::{Close, Handshake};
-use engine::listening::{Heard, Listening};
-use engine::port::StoreError;
-use engine::sessions::Question;
-use engine::submit::SubmitError;
+use engine::aaep::listening::{Heard, Listening};
+use engine::aaep::sessions::Question;
+use engine::ports::store::StoreError;
+use engine::road::submit::SubmitError;
 use futures_util::StreamExt;
 use futures_util::stream::{FuturesOrdered, FuturesUnordered};
 use protocol::ids::{SessionId, SubscriptionId};
@@ -142,7 +142,7 @@ impl Connection {
     async fn check(&self) -> Result<(), Farewell> {
         let Some(secret) = &self.secret else { return Ok(()) };
         let was = &self.asker.caller;
-        let bearer = self.gateway.engine.authenticate(secret).await?;
+        let bearer = self.gateway.engine.access().authenticate(secret).await?;
         let is_same = bearer.as_ref().map(|bearer| {
             was.principal == bearer.caller.principal && was.roles == bearer.caller.roles
         });
@@ -309,7 +309,7 @@ impl<W: Wire> Open<W> {
             ..Close::default()
         };
         let Connection { gateway, asker, .. } = &self.connection;
-        if let Err(error) = gateway.engine.close(&asker.caller, &close).await {
+        if let Err(error) = gateway.engine.listeners().close(&asker.caller, &close).await {
             tracing::debug!(?error, "a subscription outlives its connection");
         }
     }

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use engine::announce::session_stream;
+use engine::aaep::announce::session_stream;
 use protocol::ids::SessionId;
 use protocol::json::INTEGER_MAX;
 use protocol::notes::NOTES_BYTES_MAX;
@@ -59,7 +59,7 @@ pub async fn erase(
             (1, false)
         }
         None => {
-            let all = gateway.engine.erase_session(&caller, &stream, &reason).await?;
+            let all = gateway.engine.ledger().erase_session(&caller, &stream, &reason).await?;
             (all.n_erased, all.has_more)
         }
     };

@@ -12,9 +12,9 @@ use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use engine::access::Bearer;
-use engine::handshake::Host;
-use engine::listening::{Heard, Listening, Resume, Told};
+use engine::aaep::handshake::Host;
+use engine::aaep::listening::{Heard, Listening, Resume, Told};
+use engine::read::access::Bearer;
 use futures_util::{StreamExt, stream};
 use protocol::caller::Caller;
 use protocol::ids::SubscriptionId;
@@ -136,7 +136,7 @@ pub async fn subscribe(
         return Ok(rejection(Rejected::because(Reason::TransportUnavailable, why)));
     }
     let host = gateway.host();
-    match gateway.engine.subscribe(&asker.caller, &host, request).await? {
+    match gateway.engine.listeners().subscribe(&asker.caller, &host, request).await? {
         Ok(accepted) => {
             let at = format!("/aaep/v1/events?subscription_id={}", accepted.subscription_id);
             let at = HeaderValue::from_str(&at).expect("an id is plain text");
@@ -158,17 +158,17 @@ pub async fn reply(
     match message {
         Handshake::Renegotiate(asked) => {
             let host = gateway.host();
-            match gateway.engine.renegotiate(&asker.caller, &host, &asked).await? {
+            match gateway.engine.listeners().renegotiate(&asker.caller, &host, &asked).await? {
                 Ok(accepted) => Ok(Json(Handshake::Accepted(accepted)).into_response()),
                 Err(rejected) => Ok(rejection(rejected)),
             }
         }
         Handshake::Close(close) => {
-            gateway.engine.close(&asker.caller, &close).await?;
+            gateway.engine.listeners().close(&asker.caller, &close).await?;
             Ok(StatusCode::NO_CONTENT.into_response())
         }
         reply @ (Handshake::ConfirmationReply(_) | Handshake::ClarificationReply(_)) => {
-            gateway.engine.reply(&asker.caller, &reply).await?;
+            gateway.engine.listeners().reply(&asker.caller, &reply).await?;
             Ok(StatusCode::NO_CONTENT.into_response())
         }
         Handshake::Request(_) | Handshake::Accepted(_) | Handshake::Rejected(_) => {
@@ -207,7 +207,7 @@ pub async fn listen(
     }
     let place = Place::take(&gateway, &asker, gateway.limits.streams_per_token_max)?;
     let goes_on = resume != Resume::No;
-    let listening = gateway.engine.listen(&asker.caller, &id, resume).await?;
+    let listening = gateway.engine.listeners().listen(&asker.caller, &id, resume).await?;
     let mut listening = listening.ok_or_else(none)?;
     if goes_on {
         listening.ask_again().await?;
@@ -352,7 +352,7 @@ impl Open {
             None => true,
             Some(secret) => {
                 // A bearer whose roles changed must reconnect to get them.
-                let bearer = self.gateway.engine.authenticate(secret).await.ok().flatten();
+                let bearer = self.gateway.engine.access().authenticate(secret).await.ok().flatten();
                 bearer.is_some_and(|Bearer { caller, .. }| {
                     caller.principal == self.caller.principal && caller.roles == self.caller.roles
                 })
@@ -362,7 +362,10 @@ impl Open {
 
     /// Whether the subscription was ended while there is more to send.
     async fn is_closed(&self) -> bool {
-        matches!(self.gateway.engine.subscription(&self.caller, &self.id).await, Ok(None))
+        matches!(
+            self.gateway.engine.listeners().subscription(&self.caller, &self.id).await,
+            Ok(None)
+        )
     }
 
     /// A comment, with the cursor up to which everything was sent. A listener that got no event

@@ -8,7 +8,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use engine::manifest_signing::{Ending, Published, Vouching};
+use engine::aaep::manifest_signing::{Ending, Published, Vouching};
 use protocol::canonical;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -8,9 +8,9 @@ use axum::body::Bytes;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, Path, Request, State};
 use axum::http::header;
-use engine::announce::session_stream;
-use engine::port::ListOf;
-use engine::sessions::{DECISION_WAIT_MAX, Placed, Question, SESSION_EVENTS_PAGE_MAX};
+use engine::aaep::announce::session_stream;
+use engine::aaep::sessions::{DECISION_WAIT_MAX, Placed, Question, SESSION_EVENTS_PAGE_MAX};
+use engine::ports::store::ListOf;
 use protocol::caller::Caller;
 use protocol::ids::SessionId;
 use protocol::rejection::Rejection;
@@ -271,7 +271,7 @@ pub async fn announce(
 ) -> Result<Json<EventsRecorded>, Problem> {
     let n_events = events.len();
     let counted = count_critical(&gateway, &caller, &events)?;
-    let recorded = gateway.engine.announce(&caller, &session, events).await;
+    let recorded = gateway.engine.sessions().announce(&caller, &session, events).await;
     if recorded.is_err() {
         counted.give_back();
     }
@@ -288,7 +288,8 @@ pub async fn list(
     let limit = parse_limit(input.limit.as_deref())?;
     let before = cursors::row_before(&gateway, &caller, "sessions", input.cursor.as_deref())?;
     let status = input.status.as_deref().map(parse_status).transpose()?;
-    let page = gateway.engine.list(&caller.teamspace, ListOf::Sessions, before, limit).await?;
+    let page =
+        gateway.engine.read().list(&caller.teamspace, ListOf::Sessions, before, limit).await?;
     let shown = page.items.iter().filter_map(|item| {
         let Aggregate::Session(session) = item.state.as_ref() else { return None };
         let is_wanted = status.is_none_or(|status| session.status == status);
@@ -328,7 +329,7 @@ pub async fn events(
     };
     let limit = parse_limit(input.limit.as_deref())?.min(SESSION_EVENTS_PAGE_MAX);
     let stream = session_stream(&caller, &id);
-    let found = gateway.engine.session_events(&stream, after_cursor, limit).await?;
+    let found = gateway.engine.sessions().session_events(&stream, after_cursor, limit).await?;
     let (events, has_more) = found.map_err(|_| no_place())?;
     let show = |Placed { cursor, at, said }| SessionEvent {
         cursor: cursors::announced(&gateway, teamspace, cursor),
@@ -359,8 +360,8 @@ pub async fn decision(
     let stream = session_stream(&caller, &id);
     let engine = &gateway.engine;
     let question = match wait {
-        Some(wait) => engine.question_settled(&stream, &reply_token, wait).await?,
-        None => engine.question(&stream, &reply_token).await?,
+        Some(wait) => engine.sessions().question_settled(&stream, &reply_token, wait).await?,
+        None => engine.sessions().question(&stream, &reply_token).await?,
     };
     let question = question.ok_or_else(|| Problem::not_found("question"))?;
     Ok(Json(decided(&id, reply_token, question)))
@@ -368,7 +369,7 @@ pub async fn decision(
 
 /// A session of the caller's teamspace, if it is the caller's own or the caller sees all of them.
 pub async fn visible(gateway: &Aaep, caller: &Caller, id: &SessionId) -> Result<Session, Problem> {
-    let session = gateway.engine.session(&session_stream(caller, id)).await?;
+    let session = gateway.engine.sessions().session(&session_stream(caller, id)).await?;
     let shown = session.filter(|session| session.is_shown_to(caller));
     shown.ok_or_else(|| Problem::not_found("session"))
 }

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use axum::extract::FromRef;
-use engine::manifest_signing::Vouching;
+use engine::aaep::manifest_signing::Vouching;
 
 use super::compat::lines::Lines;
 use super::compat::settings::Settings;

@@ -45,7 +45,7 @@ pub async fn fork(
         return Err(Problem::new("not_allowed", who));
     }
     let key = write.key.for_action("fork", None);
-    let behind = gateway.engine.declare_fork(&asker.caller, &reason, Some(key)).await?;
+    let behind = gateway.engine.ledger().declare_fork(&asker.caller, &reason, Some(key)).await?;
     Ok(Json(ForkView {
         declared: behind.is_some(),
         ledger_size: behind.map(|behind| behind.ledger_size),

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use engine::port::Outstanding;
+use engine::ports::store::Outstanding;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -43,13 +43,13 @@ pub async fn revive(
 ) -> Result<Json<OutboxView>, Problem> {
     let (write, _) = write.split();
     let asker = write.asker.operator()?;
-    gateway.engine.revive_outbox(&asker.caller.teamspace).await?;
+    gateway.engine.outbox().revive_outbox(&asker.caller.teamspace).await?;
     read(&gateway, &asker).await.map(Json)
 }
 
 async fn read(gateway: &Gateway, asker: &Asker) -> Result<OutboxView, Problem> {
     let teamspace = &asker.caller.teamspace;
-    let outstanding = gateway.engine.outstanding(teamspace).await?;
+    let outstanding = gateway.engine.outbox().outstanding(teamspace).await?;
     Ok(OutboxView { items: outstanding.into_iter().map(view).collect() })
 }
 

@@ -21,12 +21,12 @@ pub async fn readyz(State(gateway): State<Gateway>) -> Result<Json<serde_json::V
     if *gateway.stopping.borrow() {
         return Err(Problem::new("stopping", "the server is stopping"));
     }
-    if let Some(behind) = gateway.engine.behind() {
+    if let Some(behind) = gateway.engine.ledger().behind() {
         return Err(behind.into());
     }
     // The number is not shown: it reveals how busy all teamspaces are, and this page needs no
     // token.
-    gateway.engine.newest().await?;
+    gateway.engine.ledger().newest().await?;
     Ok(Json(json!({ "status": "ready" })))
 }
 

@@ -4,10 +4,10 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use engine::access::secret_hash;
-use engine::port::ListOf;
-use engine::query::Item;
-use engine::submit::SubmitError;
+use engine::ports::store::ListOf;
+use engine::read::access::secret_hash;
+use engine::read::query::Item;
+use engine::road::submit::SubmitError;
 use protocol::caller::Caller;
 use protocol::handoff::sla::Slas;
 use protocol::ids::{AgentId, TeamspaceId};
@@ -131,7 +131,7 @@ pub async fn list(
     runs_the_server(asker)?;
     let limit = parse_limit(input.limit.as_deref())?;
     let after = parse_cursor::<TeamspaceId>(input.cursor.as_deref())?;
-    let mut found = gateway.engine.teamspaces(after.as_ref(), limit + 1).await?;
+    let mut found = gateway.engine.read().teamspaces(after.as_ref(), limit + 1).await?;
     let has_more = found.len() > limit;
     found.truncate(limit);
     let next_cursor = found.last().filter(|_| has_more).map(ToString::to_string);
@@ -185,7 +185,7 @@ pub fn runs_the_server(asker: Asker) -> Result<Asker, Problem> {
 async fn check_is_new(gateway: &Gateway, teamspace: &TeamspaceId) -> Result<(), Problem> {
     let mut is_new = *teamspace != TeamspaceId::default_teamspace();
     for of in [ListOf::Tokens, ListOf::Agents] {
-        is_new &= gateway.engine.list(teamspace, of, None, 1).await?.items.is_empty();
+        is_new &= gateway.engine.read().list(teamspace, of, None, 1).await?.items.is_empty();
     }
     match is_new {
         true => Ok(()),
@@ -213,7 +213,7 @@ async fn first_token(
 }
 
 async fn read(gateway: &Gateway, teamspace: &TeamspaceId) -> Result<TeamspaceView, Problem> {
-    let item = gateway.engine.item(&Stream::of_teamspace(teamspace.clone())).await?;
+    let item = gateway.engine.read().item(&Stream::of_teamspace(teamspace.clone())).await?;
     Ok(view(teamspace, item.as_ref()))
 }
 

@@ -1,6 +1,6 @@
 //! A token in answers.
 
-use engine::query::Item;
+use engine::read::query::Item;
 use protocol::caller::Role;
 use protocol::step::State;
 use protocol::token::{BearerKind, Token};

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use engine::access::secret_hash;
-use engine::port::ListOf;
+use engine::ports::store::ListOf;
+use engine::read::access::secret_hash;
 use protocol::agent::Kind;
 use protocol::caller::{Caller, Role};
 use protocol::conversation::state::customer_name;
@@ -131,7 +131,8 @@ async fn register_if_new(
         Some(TokenKind::Worker) => Some(Kind::Worker),
         Some(TokenKind::Operator | TokenKind::Customer) | None => None,
     };
-    if let Some(Aggregate::Agent(known)) = gateway.engine.current(&stream).await?.as_deref() {
+    if let Some(Aggregate::Agent(known)) = gateway.engine.read().current(&stream).await?.as_deref()
+    {
         return match wanted {
             Some(wanted) if wanted != known.kind => Err(Problem::new(
                 "already_exists",
@@ -160,7 +161,7 @@ pub async fn revoke(
     let stream = Stream { teamspace: asker.caller.teamspace.clone(), subject };
     let command = step::Command::Token(Command::Revoke);
     gateway.engine.submit(&asker.caller, stream.clone(), command, Some(key)).await?;
-    let item = gateway.engine.item(&stream).await?;
+    let item = gateway.engine.read().item(&stream).await?;
     item.as_ref().and_then(token_view::token).map(Json).ok_or_else(|| Problem::not_found("token"))
 }
 
@@ -172,7 +173,8 @@ pub async fn list(
     let asker = asker.operator()?;
     let limit = parse_limit(input.limit.as_deref())?;
     let before = cursors::row_before(&gateway, &asker.caller, "tokens", input.cursor.as_deref())?;
-    let page = gateway.engine.list(&asker.caller.teamspace, ListOf::Tokens, before, limit).await?;
+    let page =
+        gateway.engine.read().list(&asker.caller.teamspace, ListOf::Tokens, before, limit).await?;
     Ok(Json(ListPage {
         items: page.items.iter().filter_map(token_view::token).collect(),
         next_cursor: cursors::next_row(&gateway, &asker.caller, "tokens", page.next),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use axum::Json;
 use axum::extract::State;
-use engine::port::ListOf;
+use engine::ports::store::ListOf;
 use protocol::agent::{Command, Kind, Presence, Profile};
 use protocol::caller::{Caller, Role};
 use protocol::ids::AgentId;
@@ -73,7 +73,8 @@ pub async fn list(
             && input.presence.is_none_or(|presence| agent.presence == Some(presence))
             && selectable.is_none_or(|wanted| agent.profile.user_selectable == wanted)
     };
-    let page = gateway.engine.list(&asker.caller.teamspace, ListOf::Agents, before, limit).await?;
+    let page =
+        gateway.engine.read().list(&asker.caller.teamspace, ListOf::Agents, before, limit).await?;
     let agents = page.items.iter().filter_map(|item| view::agent(&asker.caller, item));
     Ok(Json(ListPage {
         items: agents.filter(is_wanted).collect(),
@@ -120,7 +121,7 @@ pub async fn set_roles(
 }
 
 pub async fn read(gateway: &Gateway, caller: &Caller, id: AgentId) -> Result<AgentView, Problem> {
-    let item = gateway.engine.item(&stream(&caller.teamspace, id)).await?;
+    let item = gateway.engine.read().item(&stream(&caller.teamspace, id)).await?;
     let view = item.as_ref().and_then(|item| view::agent(caller, item));
     view.ok_or_else(|| Problem::not_found("agent"))
 }

@@ -1,6 +1,6 @@
 //! An agent in answers.
 
-use engine::query::Item;
+use engine::read::query::Item;
 use protocol::agent;
 use protocol::caller::{Caller, Role};
 use protocol::step::State;

@@ -50,7 +50,7 @@ pub struct WakeView {
 
 /// What is wrong with a URL that was saved.
 pub fn never_called(gateway: &Gateway, url: Option<&str>, url_use: UrlUse) -> Vec<Warning> {
-    let objection = url.and_then(|url| gateway.engine.objection(url, url_use));
+    let objection = url.and_then(|url| gateway.engine.outbox().objection(url, url_use));
     objection.map(|detail| Warning::new("url", detail)).into_iter().collect()
 }
 

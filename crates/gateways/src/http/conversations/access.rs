@@ -1,7 +1,7 @@
 //! Which conversation a request is about, and what its caller is to it.
 
-use engine::query::Item;
-use engine::submit::{Done, Key};
+use engine::read::query::Item;
+use engine::road::submit::{Done, Key};
 use protocol::caller::{Caller, Principal};
 use protocol::conversation::reader::Reader;
 use protocol::conversation::state::Side;
@@ -41,7 +41,8 @@ pub async fn visible(
     id: ConversationId,
 ) -> Result<Item, Problem> {
     let nothing = || Problem::not_found("conversation");
-    let item = gateway.engine.item(&stream(&caller.teamspace, id)).await?.ok_or_else(nothing)?;
+    let item =
+        gateway.engine.read().item(&stream(&caller.teamspace, id)).await?.ok_or_else(nothing)?;
     match conversation_of(&item)?.side(caller) {
         Some(Side::Customer | Side::Agent(_) | Side::Overseer) => Ok(item),
         None => Err(nothing()),
@@ -58,7 +59,7 @@ pub fn stream(teamspace: &TeamspaceId, id: ConversationId) -> Stream {
 
 /// The customer's language, if it is known.
 pub async fn language(gateway: &Gateway, stream: &Stream) -> Result<Option<String>, Problem> {
-    Ok(match gateway.engine.current(stream).await?.as_deref() {
+    Ok(match gateway.engine.read().current(stream).await?.as_deref() {
         Some(Aggregate::Conversation(conversation)) => conversation.setup.customer.language.clone(),
         Some(_) | None => None,
     })
@@ -84,5 +85,5 @@ pub async fn place(
     conversation: ConversationId,
     transfer: &Transfer,
 ) -> Result<Option<(usize, Option<EstimatedWait>)>, Problem> {
-    Ok(gateway.engine.place_in_line(&caller.teamspace, conversation, transfer).await?)
+    Ok(gateway.engine.queues().place_in_line(&caller.teamspace, conversation, transfer).await?)
 }

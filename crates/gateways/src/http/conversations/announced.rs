@@ -1,8 +1,8 @@
 //! What happens in a conversation, for chat clients that follow it: a change of holder as the
 //! events that they know, and entries of the ledger as the customer may see them.
 
-use engine::feed::entry_cursor;
-use engine::port::Sequenced;
+use engine::ledger::feed::entry_cursor;
+use engine::ports::store::Sequenced;
 use protocol::caller::Caller;
 use protocol::conversation::event::Routed;
 use protocol::conversation::{Event, customer_text};

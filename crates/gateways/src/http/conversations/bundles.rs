@@ -3,7 +3,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use engine::port::Sequenced;
+use engine::ports::store::Sequenced;
 use protocol::caller::Caller;
 use protocol::conversation::Event as ConversationEvent;
 use protocol::conversation::reader::Reader;
@@ -40,7 +40,7 @@ pub async fn show(
     // A bundle is in one entry of its conversation, so this ends with the conversation at the
     // latest.
     loop {
-        let page = gateway.engine.history(&stream, before, PAGE).await?;
+        let page = gateway.engine.read().history(&stream, before, PAGE).await?;
         let Some(oldest) = page.last() else { return Err(nothing()) };
         before = oldest.entry.position;
         for line in &page {
@@ -71,7 +71,7 @@ async fn may_see(
     id: BundleId,
 ) -> Result<bool, Problem> {
     let stream = stream(&caller.teamspace, conversation);
-    let item = gateway.engine.item(&stream).await?.ok_or_else(nothing)?;
+    let item = gateway.engine.read().item(&stream).await?.ok_or_else(nothing)?;
     let conversation = conversation_of(&item)?;
     if conversation.side(caller).is_some() {
         return Ok(true);

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
-use engine::port::ListOf;
-use engine::query::LIST_ROWS_MAX;
-use engine::submit::{Done, SubmitError};
+use engine::ports::store::ListOf;
+use engine::read::query::LIST_ROWS_MAX;
+use engine::road::submit::{Done, SubmitError};
 use protocol::agent::{Agent, Kind};
 use protocol::caller::Caller;
 use protocol::conversation::command::Route;
@@ -336,7 +336,7 @@ async fn workers(gateway: &Gateway, teamspace: &TeamspaceId) -> Result<Vec<Agent
     let (mut found, mut before) = (Vec::new(), None);
     loop {
         let of = ListOf::Agents;
-        let page = gateway.engine.list(teamspace, of, before, LIST_ROWS_MAX).await?;
+        let page = gateway.engine.read().list(teamspace, of, before, LIST_ROWS_MAX).await?;
         for item in &page.items {
             if let Aggregate::Agent(agent) = item.state.as_ref()
                 && agent.kind == Kind::Worker
@@ -357,7 +357,7 @@ async fn find(
     id: &AgentId,
 ) -> Result<Option<Agent>, Problem> {
     let stream = lookup::stream(teamspace, id.clone());
-    Ok(match gateway.engine.current(&stream).await?.as_deref() {
+    Ok(match gateway.engine.read().current(&stream).await?.as_deref() {
         Some(Aggregate::Agent(agent)) => Some(agent.clone()),
         Some(_) | None => None,
     })

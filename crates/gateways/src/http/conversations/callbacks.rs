@@ -90,11 +90,11 @@ pub async fn of_queue(
     caller: &Caller,
     queue: &AgentId,
 ) -> Result<Vec<CallbackView>, Problem> {
-    let rows = gateway.engine.callbacks(&caller.teamspace, queue, SHOWN_MAX).await?;
+    let rows = gateway.engine.queues().callbacks(&caller.teamspace, queue, SHOWN_MAX).await?;
     let reader = reader(gateway, caller).await?;
     let mut shown = Vec::with_capacity(rows.len());
     for row in rows {
-        let state = gateway.engine.current(&row.stream).await?;
+        let state = gateway.engine.read().current(&row.stream).await?;
         let Some(Aggregate::Conversation(conversation)) = state.as_deref() else { continue };
         let open = conversation.callback.as_deref();
         shown.extend(open.map(|callback| view(reader, conversation.id, callback)));

@@ -60,7 +60,8 @@ pub async fn erase(
             (1, false)
         }
         None => {
-            let all = gateway.engine.erase_conversation(&caller, &item.stream, &reason).await?;
+            let all =
+                gateway.engine.ledger().erase_conversation(&caller, &item.stream, &reason).await?;
             (all.n_erased, all.has_more)
         }
     };

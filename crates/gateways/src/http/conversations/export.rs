@@ -5,7 +5,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use engine::port::{Sequenced, StoreError};
+use engine::ports::store::{Sequenced, StoreError};
 use protocol::caller::Caller;
 use protocol::canonical;
 use protocol::conversation::Conversation;
@@ -87,7 +87,7 @@ async fn send(gateway: Gateway, stream: Stream, reader: Reader, ends: Ends, page
     let mut after = 0;
     while after < n_lines {
         let left = usize::try_from(n_lines - after).unwrap_or(LINES_READ).min(LINES_READ);
-        let page = match gateway.engine.transcript(&stream, after, left).await {
+        let page = match gateway.engine.read().transcript(&stream, after, left).await {
             Ok(page) if page.is_empty() => {
                 Err(StoreError::Corrupt(format!("{}: a line is missing", stream.subject)))
             }

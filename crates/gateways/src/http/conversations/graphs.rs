@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{FromRequest, Request, State};
-use engine::graphs::RulePlace;
-use engine::port::ListOf;
-use engine::query::Item;
+use engine::ports::store::ListOf;
+use engine::read::graphs::RulePlace;
+use engine::read::query::Item;
 use protocol::caller::Caller;
 use protocol::graph::{Checked, Command, Graph};
 use protocol::ids::{GraphId, TeamspaceId};
@@ -166,7 +166,7 @@ pub async fn list(
     let caller = asker.member()?.caller;
     let limit = parse_limit(input.limit.as_deref())?;
     let before = cursors::row_before(&gateway, &caller, "graphs", input.cursor.as_deref())?;
-    let page = gateway.engine.list(&caller.teamspace, ListOf::Graphs, before, limit).await?;
+    let page = gateway.engine.read().list(&caller.teamspace, ListOf::Graphs, before, limit).await?;
     let graphs = page.items.iter().filter_map(|item| Some(listed(item, graph_of(item)?)));
     Ok(Json(ListPage {
         items: graphs.collect(),
@@ -190,13 +190,13 @@ async fn read(gateway: &Gateway, caller: &Caller, id: &GraphId) -> Result<GraphV
     let nothing = || Problem::not_found("graph");
     let stream = stream(&caller.teamspace, id);
     for _ in 0..READS_MAX {
-        let item = gateway.engine.item(&stream).await?.ok_or_else(nothing)?;
+        let item = gateway.engine.read().item(&stream).await?.ok_or_else(nothing)?;
         let graph = graph_of(&item).ok_or_else(nothing)?;
-        let text = gateway.engine.document(&stream, &graph.saved.hash).await?;
+        let text = gateway.engine.read().document(&stream, &graph.saved.hash).await?;
         let Some(document) = text.and_then(|text| serde_json::from_str(&text).ok()) else {
             continue;
         };
-        let counted = gateway.engine.decisions(&caller.teamspace, id).into_iter();
+        let counted = gateway.engine.read().decisions(&caller.teamspace, id).into_iter();
         let decisions = counted.map(|(place, n_turns)| match place {
             RulePlace::Rule { router, rule_index } => {
                 DecisionCount { router: Some(router), rule_index, n_turns }

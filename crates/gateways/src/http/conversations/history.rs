@@ -1,6 +1,6 @@
 //! The events of a conversation, read back from its entries.
 
-use engine::port::Sequenced;
+use engine::ports::store::Sequenced;
 use protocol::conversation::Event as ConversationEvent;
 use protocol::ledger::Stream;
 use protocol::transfer::Event;
@@ -36,7 +36,7 @@ pub async fn earlier<T>(
 ) -> Result<Option<T>, Problem> {
     let mut position = position;
     for _ in 0..PAGES_MAX {
-        let page = gateway.engine.history(stream, position, PAGE).await?;
+        let page = gateway.engine.read().history(stream, position, PAGE).await?;
         for line in &page {
             if line.entry.name.starts_with("transfer.")
                 && let Some(ConversationEvent::Transfer(event)) = event(line)
@@ -65,7 +65,7 @@ pub async fn add_route(
     if requested.by != "system" {
         return Ok(());
     }
-    let before = gateway.engine.history(stream, line.entry.position, 1).await?;
+    let before = gateway.engine.read().history(stream, line.entry.position, 1).await?;
     let said = before.first().and_then(event);
     let Some(ConversationEvent::Said(said)) = said else { return Ok(()) };
     if let Some(route) = said.route {

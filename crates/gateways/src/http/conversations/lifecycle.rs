@@ -4,8 +4,8 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use engine::port::{ConversationFilter, ListOf};
-use engine::submit::Done;
+use engine::ports::store::{ConversationFilter, ListOf};
+use engine::road::submit::Done;
 use protocol::agent::AgentIdentity;
 use protocol::conversation::command::{Open, Route, Say};
 use protocol::conversation::event::How;
@@ -159,7 +159,7 @@ pub async fn list(
     let holder = if input.asked.is_some() { input.holder } else { own.or(input.holder) };
     let filter = ConversationFilter { holder, asked: input.asked, status: input.status };
     let of = ListOf::Conversations(filter);
-    let page = gateway.engine.list(&caller.teamspace, of, before, limit).await?;
+    let page = gateway.engine.read().list(&caller.teamspace, of, before, limit).await?;
     let reader = reader(&gateway, &caller).await?;
     Ok(Json(ListPage {
         items: page.items.iter().filter_map(|item| view(reader, item).ok()).collect(),

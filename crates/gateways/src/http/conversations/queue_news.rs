@@ -2,7 +2,7 @@
 //! over. An event names the transfer and says nothing about the customer; a client that needs more
 //! requests the transfer.
 
-use engine::port::Sequenced;
+use engine::ports::store::Sequenced;
 use protocol::agent::{Agent, Kind};
 use protocol::caller::Caller;
 use protocol::conversation::Event as ConversationEvent;
@@ -236,7 +236,7 @@ impl Place<'_> {
         &self,
         what: impl Fn(&protocol::transfer::Transfer) -> Option<T>,
     ) -> Result<Option<T>, Problem> {
-        let state = self.gateway.engine.current(&self.line.entry.stream).await?;
+        let state = self.gateway.engine.read().current(&self.line.entry.stream).await?;
         let Some(State::Conversation(conversation)) = state.as_deref() else { return Ok(None) };
         let transfer = conversation.transfer.as_deref();
         Ok(transfer.filter(|it| it.id == self.event.transfer()).and_then(what))

@@ -91,8 +91,8 @@ async fn queue_view(
     let now = gateway.engine.clock().now();
     let opens_at = settings.hours.as_ref().and_then(|hours| hours.next_opening(now));
     let is_open = settings.hours.as_ref().is_none_or(|hours| hours.is_open(now));
-    let n_waiting = gateway.engine.n_waiting(&caller.teamspace, id).await?;
-    let shift = gateway.engine.shift(&caller.teamspace, &queue).await?;
+    let n_waiting = gateway.engine.queues().n_waiting(&caller.teamspace, id).await?;
+    let shift = gateway.engine.queues().shift(&caller.teamspace, &queue).await?;
     let flow = gateway.engine.flows().of(&caller.teamspace, id, shift.slots, now);
     let place = u32::try_from(n_waiting + 1).unwrap_or(u32::MAX);
     let (waiting, callbacks) = match may_look(gateway, caller, &queue).await? {
@@ -132,10 +132,10 @@ async fn waiting(
     caller: &Caller,
     queue: &AgentId,
 ) -> Result<Vec<TransferView>, Problem> {
-    let rows = gateway.engine.waiting(&caller.teamspace, queue, SHOWN_MAX).await?;
+    let rows = gateway.engine.queues().waiting(&caller.teamspace, queue, SHOWN_MAX).await?;
     let mut shown = Vec::with_capacity(rows.len());
     for row in rows {
-        let state = gateway.engine.current(&row.stream).await?;
+        let state = gateway.engine.read().current(&row.stream).await?;
         let Some(Aggregate::Conversation(conversation)) = state.as_deref() else { continue };
         let Some(transfer) = conversation.open_transfer() else { continue };
         shown.push(transfers::view(gateway, caller, conversation, transfer).await?);

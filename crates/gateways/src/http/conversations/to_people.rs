@@ -1,7 +1,7 @@
 //! The lines of a transcript that come from a transfer to a person: parts with the names that chat
 //! clients know, and internal messages between colleagues.
 
-use engine::port::Sequenced;
+use engine::ports::store::Sequenced;
 use protocol::conversation::author::{self, whose};
 use protocol::conversation::customer_text;
 use protocol::conversation::customer_text::Asked;
@@ -192,7 +192,7 @@ async fn last_kind(
     over: &Over,
 ) -> Result<Option<Kind>, Problem> {
     let entry = &line.entry;
-    let state = names.gateway.engine.current(&entry.stream).await?;
+    let state = names.gateway.engine.read().current(&entry.stream).await?;
     if let Some(State::Conversation(conversation)) = state.as_deref()
         && let Some(transfer) = &conversation.transfer
         && transfer.id == over.transfer

@@ -6,7 +6,7 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use engine::port::Sequenced;
+use engine::ports::store::Sequenced;
 use protocol::caller::Caller;
 use protocol::conversation::event::{Routed, Said, Speaker};
 use protocol::conversation::part::{Attachment, Part};
@@ -87,7 +87,7 @@ pub async fn read(
     let limit = parse_limit(input.limit.as_deref())?;
     let after = parse_after(input.after.as_deref())?;
     let item = visible(&gateway, &asker.caller, id).await?;
-    let lines = gateway.engine.transcript(&item.stream, after, limit).await?;
+    let lines = gateway.engine.read().transcript(&item.stream, after, limit).await?;
     let reader = reader(&gateway, &asker.caller).await?;
     let language = conversation_of(&item)?.setup.customer.language.clone();
     let caller = &asker.caller;
@@ -129,7 +129,7 @@ pub async fn download(
     let item = visible(&gateway, &asker.caller, id).await?;
     let number: u64 = number.parse().ok().filter(|number| *number > 0).ok_or_else(nothing)?;
     let index: usize = index.parse().map_err(|_| nothing())?;
-    let line = gateway.engine.transcript(&item.stream, number - 1, 1).await?.pop();
+    let line = gateway.engine.read().transcript(&item.stream, number - 1, 1).await?.pop();
     let Some(Event::Said(said)) = line.as_ref().and_then(event) else { return Err(nothing()) };
     let Some(Part::Attachment(attachment)) = said.parts.get(index) else { return Err(nothing()) };
     let headers = [

@@ -1,7 +1,7 @@
 //! What happens to a transfer, as events that chat clients and desks know: its status for every
 //! participant, and the action and its actor for subscribers that see the entry.
 
-use engine::port::Sequenced;
+use engine::ports::store::Sequenced;
 use protocol::caller::Caller;
 use protocol::conversation::author::{self, whose};
 use protocol::conversation::customer_text::Asked;
@@ -42,7 +42,7 @@ pub struct News<'a> {
 impl News<'_> {
     /// In this order: the status, who answers now, what was done, and by whom.
     pub async fn announced(&self, sight: Sight) -> Result<Vec<Value>, Problem> {
-        let state = self.gateway.engine.current(&self.line.entry.stream).await?;
+        let state = self.gateway.engine.read().current(&self.line.entry.stream).await?;
         let Some(State::Conversation(conversation)) = state.as_deref() else {
             return Ok(Vec::new());
         };

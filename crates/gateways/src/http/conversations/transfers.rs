@@ -215,7 +215,7 @@ pub async fn show(
     let conversation = found(&gateway, &asker.caller, id).await?;
     let stream = stream(&asker.caller.teamspace, conversation);
     let nothing = || Problem::not_found("transfer");
-    let item = gateway.engine.item(&stream).await?.ok_or_else(nothing)?;
+    let item = gateway.engine.read().item(&stream).await?.ok_or_else(nothing)?;
     let conversation = conversation_of(&item)?;
     let transfer = conversation.transfer.as_deref().filter(|transfer| transfer.id == id);
     let transfer = transfer.ok_or_else(nothing)?;
@@ -359,7 +359,7 @@ async fn act(
     submit(&gateway, &caller, id, command, key).await?;
     let stream = stream(&caller.teamspace, id);
     let nothing = || Problem::not_found("transfer");
-    let item = gateway.engine.item(&stream).await?.ok_or_else(nothing)?;
+    let item = gateway.engine.read().item(&stream).await?.ok_or_else(nothing)?;
     let conversation = conversation_of(&item)?;
     let known = conversation.transfer.as_deref().ok_or_else(nothing)?;
     view(&gateway, &caller, conversation, known).await.map(Json)
@@ -371,7 +371,7 @@ pub async fn found(
     caller: &Caller,
     id: TransferId,
 ) -> Result<ConversationId, Problem> {
-    let conversation = gateway.engine.conversation_of(&caller.teamspace, id).await?;
+    let conversation = gateway.engine.read().conversation_of(&caller.teamspace, id).await?;
     conversation.ok_or_else(|| Problem::not_found("transfer"))
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::query::Item;
+use engine::read::query::Item;
 use protocol::conversation::reader::Reader;
 use protocol::conversation::state::Customer;
 use protocol::conversation::topology::Topology;

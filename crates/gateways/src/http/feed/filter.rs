@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use engine::feed::Followed;
+use engine::ledger::feed::Followed;
 use protocol::caller::Caller;
 use protocol::codec;
 use protocol::conversation::reader::Reader;
@@ -82,7 +82,11 @@ impl Filter {
         }
         let line = &followed.sequenced;
         let is_shown = self.reader.may_read(&line.entry.name)
-            && gateway.engine.may_read_event(&self.caller, &line.entry, followed.event()).await?;
+            && gateway
+                .engine
+                .access()
+                .may_read_event(&self.caller, &line.entry, followed.event())
+                .await?;
         let announced = match &self.subject {
             Some(Subject::Conversation(_)) => {
                 let sight = if is_shown { Sight::Entry } else { Sight::Status };

@@ -8,7 +8,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
-use engine::feed::{Followed, Follower};
+use engine::ledger::feed::{Followed, Follower};
 use protocol::time::Span;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
@@ -36,14 +36,14 @@ pub async fn follow(
 ) -> Result<Response, Problem> {
     let asker = asker.member()?;
     let filter = Filter::new(&gateway, &asker.caller, &input).await?;
-    let newest = gateway.engine.newest().await?;
+    let newest = gateway.engine.ledger().newest().await?;
     let cursor = start(&gateway, &asker, &headers, &input, newest)?;
     if *gateway.stopping.borrow() {
         return Err(Problem::new("stopping", "the server is stopping"));
     }
     let place = Place::take(&gateway, &asker, gateway.limits.streams_per_token_max)?;
     let (chunks, stream) = mpsc::channel::<Bytes>(CHUNKS_MAX);
-    let follower = gateway.engine.follow(cursor);
+    let follower = gateway.engine.ledger().follow(cursor);
     let secret = bearer_secret(&headers)?.map(str::to_owned);
     let shows_seq = asker.is_server_operator();
     let sending = Sending {
@@ -195,7 +195,9 @@ impl Sending {
     /// Whether the token is still valid. Updates the caller's roles.
     async fn is_still_allowed(&mut self) -> bool {
         let Some(secret) = &self.secret else { return true };
-        let Ok(Some(bearer)) = self.gateway.engine.authenticate(secret).await else { return false };
+        let Ok(Some(bearer)) = self.gateway.engine.access().authenticate(secret).await else {
+            return false;
+        };
         self.filter.caller = bearer.caller;
         true
     }

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use engine::submit::{Done, SubmitError};
+use engine::road::submit::{Done, SubmitError};
 use protocol::handoff::workq::WorkqStatus;
 use protocol::handoff::{Command, Status};
 use protocol::ids::{HandoffId, TeamspaceId};
@@ -109,13 +109,13 @@ pub async fn submit(
         return Ok(engine.submit_new(caller, stream, command, key).await?);
     }
     // The server makes ids, so an offer for an unknown id does not create it.
-    if carries_offer && !Box::pin(engine.may_read_stream(caller, &stream)).await? {
+    if carries_offer && !Box::pin(engine.access().may_read_stream(caller, &stream)).await? {
         return Err(Problem::not_found("handoff"));
     }
     let submitted = engine.submit(caller, stream.clone(), command, key).await;
     // A caller that may not read a handoff gets the same answer as for one that does not exist.
     if let Err(SubmitError::Rejected(_)) = &submitted
-        && !Box::pin(engine.may_read_stream(caller, &stream)).await?
+        && !Box::pin(engine.access().may_read_stream(caller, &stream)).await?
     {
         return Err(Problem::not_found("handoff"));
     }

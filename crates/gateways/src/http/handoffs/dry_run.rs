@@ -3,8 +3,8 @@
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use engine::submit::SubmitError;
-use engine::verdict::VERDICT_WAIT_MAX;
+use engine::road::submit::SubmitError;
+use engine::road::verdict::VERDICT_WAIT_MAX;
 use protocol::handoff::artifact::Finding;
 use protocol::handoff::lint::{Remark, Weight};
 use protocol::handoff::package::Artifact;
@@ -101,7 +101,7 @@ async fn look(gateway: &Gateway, artifacts: Vec<Artifact>) -> Vec<Remark> {
         return Vec::new();
     }
     let seen = tokio::select! {
-        seen = gateway.engine.look(artifacts.clone()) => seen,
+        seen = gateway.engine.outbox().look(artifacts.clone()) => seen,
         () = gateway.engine.clock().sleep(VERDICT_WAIT_MAX) => None,
     };
     let Some(seen) = seen else {

@@ -2,8 +2,8 @@
 
 use axum::Json;
 use axum::extract::State;
-use engine::port::{HandoffFilter, ListOf};
-use engine::query::Item;
+use engine::ports::store::{HandoffFilter, ListOf};
+use engine::read::query::Item;
 use protocol::handoff::Status;
 use protocol::ids::{AgentId, HandoffId, TaskId};
 use protocol::sealed_cursor::Purpose;
@@ -61,7 +61,7 @@ pub async fn read_list(
     let before = cursors::row_before(gateway, caller, "handoffs", input.cursor.as_deref())?;
     let ListInput { task_id, from_agent, to_agent, status, .. } = input;
     let of = ListOf::Handoffs(HandoffFilter { task_id, from_agent, to_agent, status });
-    let page = gateway.engine.list_for(caller, of, before, limit).await?;
+    let page = gateway.engine.access().list_for(caller, of, before, limit).await?;
     let mut items = Vec::with_capacity(page.items.len());
     for item in &page.items {
         items.extend(shown(gateway, asker, item).await?);
@@ -80,7 +80,7 @@ async fn shown(
     for part in std::mem::take(&mut view.open_delegations) {
         let Ok(id) = part.parse() else { continue };
         let of = stream(&asker.caller.teamspace, id);
-        if gateway.engine.may_read_stream(&asker.caller, &of).await? {
+        if gateway.engine.access().may_read_stream(&asker.caller, &of).await? {
             view.open_delegations.push(part);
         }
     }
@@ -105,7 +105,7 @@ pub async fn detail(
     let step::State::Handoff(state) = item.state.as_ref() else {
         return Err(Problem::not_found("handoff"));
     };
-    let text = gateway.engine.document(&item.stream, state.document_hash()).await?;
+    let text = gateway.engine.read().document(&item.stream, state.document_hash()).await?;
     let package: Option<Value> = text.and_then(|text| serde_json::from_str(&text).ok());
     let handoff = shown(gateway, asker, &item).await?;
     let handoff = handoff.ok_or_else(|| Problem::not_found("handoff"))?;
@@ -126,7 +126,8 @@ pub async fn history(
     let limit = parse_limit(input.limit.as_deref())?;
     let list = Purpose::History(id);
     let before = cursors::row_before(&gateway, &asker.caller, list, input.cursor.as_deref())?;
-    let entries = gateway.engine.history(&item.stream, before.unwrap_or(u64::MAX), limit).await?;
+    let entries =
+        gateway.engine.read().history(&item.stream, before.unwrap_or(u64::MAX), limit).await?;
     let next = entries
         .last()
         .filter(|oldest| entries.len() == limit && oldest.entry.position > 1)
@@ -134,7 +135,7 @@ pub async fn history(
     let next_cursor = cursors::next_row(&gateway, &asker.caller, list, next);
     let mut items = Vec::with_capacity(entries.len());
     for one in &entries {
-        if gateway.engine.may_read_entry(&asker.caller, &one.entry).await? {
+        if gateway.engine.access().may_read_entry(&asker.caller, &one.entry).await? {
             items.push(entry_view::entry(&gateway, &asker, one));
         }
     }
@@ -143,9 +144,9 @@ pub async fn history(
 
 /// The handoff, if there is one that the caller may know of.
 pub async fn visible(gateway: &Gateway, asker: &Asker, id: HandoffId) -> Result<Item, Problem> {
-    let item = gateway.engine.item(&stream(&asker.caller.teamspace, id)).await?;
+    let item = gateway.engine.read().item(&stream(&asker.caller.teamspace, id)).await?;
     let item = item.ok_or_else(|| Problem::not_found("handoff"))?;
-    match gateway.engine.may_read(&asker.caller, &item.stream, &item.state).await? {
+    match gateway.engine.access().may_read(&asker.caller, &item.stream, &item.state).await? {
         true => Ok(item),
         false => Err(Problem::not_found("handoff")),
     }

@@ -1,8 +1,8 @@
 //! A handoff in answers. These types are separate from those of the rules, so that the rules can
 //! change without changing the API.
 
-use engine::query::Item;
-use engine::submit::Done;
+use engine::read::query::Item;
+use engine::road::submit::Done;
 use protocol::handoff::edit::Difference;
 use protocol::handoff::package::OfferedWorkState;
 use protocol::handoff::state::{Approval, Handoff, Note};

@@ -5,8 +5,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use engine::port::{InboxStatus, ListOf, MessageFilter};
-use engine::query::Item;
+use engine::ports::store::{InboxStatus, ListOf, MessageFilter};
+use engine::read::query::Item;
 use protocol::caller::Caller;
 use protocol::ids::{AgentId, MessageId, TeamspaceId, ThreadId, Topic};
 use protocol::ledger::{Stream, Subject};
@@ -238,7 +238,7 @@ pub async fn query(
     let parties = own.into_iter().chain(agent).collect();
     let filter = MessageFilter { parties, thread_id, kind, status, topic, since, until };
     let of = ListOf::Messages(filter);
-    let page = gateway.engine.list(&caller.teamspace, of, before, limit).await?;
+    let page = gateway.engine.read().list(&caller.teamspace, of, before, limit).await?;
     let next_cursor = cursors::next_row(&gateway, &caller, "messages", page.next);
     Ok(Json(ListPage { items: views(&caller, &page.items), next_cursor }))
 }
@@ -253,7 +253,7 @@ pub async fn inbox(
     let limit = parse_limit(input.limit.as_deref())?;
     let before = cursors::row_before(&gateway, &caller, "inbox", input.cursor.as_deref())?;
     let status = input.status.map_or(InboxStatus::Open, InboxStatus::Only);
-    let page = gateway.engine.inbox(&caller, status, before, limit).await?;
+    let page = gateway.engine.read().inbox(&caller, status, before, limit).await?;
     let items = views(&caller, &page.items);
     let next_cursor = cursors::next_row(&gateway, &caller, "inbox", page.next);
     Ok(match input.format.unwrap_or_else(|| accepted(&headers)) {
@@ -267,7 +267,7 @@ pub async fn status(
     asker: Asker,
 ) -> Result<Json<MailboxStatus>, Problem> {
     let caller = asker.member()?.caller;
-    let counts = gateway.engine.inbox_counts(&caller).await?;
+    let counts = gateway.engine.read().inbox_counts(&caller).await?;
     let left = |limiter: &RateLimiter| match caller.agent() {
         Some(sender) => limiter.left(&(&caller.teamspace, sender), gateway.now_ms()),
         None => 0,
@@ -285,9 +285,9 @@ pub async fn status(
 
 /// The message, if it exists and the caller may read it.
 pub async fn visible(gateway: &Messages, asker: &Asker, id: MessageId) -> Result<Item, Problem> {
-    let item = gateway.engine.item(&stream(&asker.caller.teamspace, id)).await?;
+    let item = gateway.engine.read().item(&stream(&asker.caller.teamspace, id)).await?;
     let item = item.ok_or_else(|| Problem::not_found("message"))?;
-    match gateway.engine.may_read(&asker.caller, &item.stream, &item.state).await? {
+    match gateway.engine.access().may_read(&asker.caller, &item.stream, &item.state).await? {
         true => Ok(item),
         false => Err(Problem::not_found("message")),
     }

@@ -36,6 +36,6 @@ pub async fn purge(
 ) -> Result<Json<PurgeView>, Problem> {
     let (write, input) = write.split();
     let asker = write.asker.operator()?;
-    let purged = gateway.engine.purge(&asker.caller, input.before, &input.reason).await?;
+    let purged = gateway.engine.ledger().purge(&asker.caller, input.before, &input.reason).await?;
     Ok(Json(PurgeView { purged: purged.n_purged, has_more: purged.has_more }))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::query::Item;
+use engine::read::query::Item;
 use protocol::caller::Caller;
 use protocol::handoff::package::Priority;
 use protocol::hidden;

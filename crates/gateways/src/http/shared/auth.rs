@@ -7,7 +7,7 @@ use axum::extract::{FromRef, FromRequestParts};
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
-use engine::access::SESSION_BYTES_MAX;
+use engine::read::access::SESSION_BYTES_MAX;
 use protocol::caller::{Caller, Principal};
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
@@ -91,7 +91,8 @@ pub async fn authenticate(gateway: &Gateway, parts: &Parts) -> Result<Asker, Pro
 }
 
 pub async fn from_token(gateway: &Gateway, secret: &str) -> Result<Asker, Problem> {
-    let bearer = gateway.engine.authenticate(secret).await?.ok_or_else(Problem::unauthenticated)?;
+    let bearer =
+        gateway.engine.access().authenticate(secret).await?.ok_or_else(Problem::unauthenticated)?;
     Ok(Asker { caller: bearer.caller, credential: Credential::Token(bearer.token) })
 }
 
@@ -141,10 +142,10 @@ pub async fn from_owner(
         Some(agent) => {
             let subject = Subject::Agent(agent.clone());
             let stream = Stream { teamspace: teamspace.clone(), subject };
-            if gateway.engine.current(&stream).await?.is_none() {
+            if gateway.engine.read().current(&stream).await?.is_none() {
                 return Err(Rejection::UnknownAgent { field, agent }.into());
             }
-            roles = gateway.engine.roles_of(&teamspace, &agent).await?;
+            roles = gateway.engine.access().roles_of(&teamspace, &agent).await?;
             Principal::Agent(agent)
         }
         None => Principal::Operator("local".parse().expect("`local` is a valid name")),

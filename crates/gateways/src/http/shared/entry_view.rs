@@ -1,7 +1,7 @@
 //! An entry of the ledger, as answers show it.
 
-use engine::feed::entry_cursor;
-use engine::port::Sequenced;
+use engine::ledger::feed::entry_cursor;
+use engine::ports::store::Sequenced;
 use protocol::canonical;
 use protocol::time::Time;
 use schemars::JsonSchema;

@@ -7,7 +7,7 @@ use axum::body::Bytes;
 use axum::extract::{FromRef, FromRequest, FromRequestParts, Path, Request as HttpRequest};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, header};
-use engine::submit::Key;
+use engine::road::submit::Key;
 use protocol::callback::Ask;
 use protocol::caller::Principal;
 use protocol::canonical::Hash;

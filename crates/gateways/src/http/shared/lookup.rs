@@ -19,7 +19,7 @@ pub async fn identity(
     id: &AgentId,
 ) -> Result<AgentIdentity, Problem> {
     let stream = stream(teamspace, id.clone());
-    Ok(match gateway.engine.current(&stream).await?.as_deref() {
+    Ok(match gateway.engine.read().current(&stream).await?.as_deref() {
         Some(Aggregate::Agent(agent)) => agent.identity(),
         Some(_) | None => Agent::new(id.clone(), Kind::Worker, Profile::default()).identity(),
     })
@@ -31,7 +31,7 @@ pub async fn agent(
     id: &AgentId,
 ) -> Result<Option<Agent>, Problem> {
     let stream = stream(teamspace, id.clone());
-    Ok(match gateway.engine.current(&stream).await?.as_deref() {
+    Ok(match gateway.engine.read().current(&stream).await?.as_deref() {
         Some(Aggregate::Agent(agent)) => Some(agent.clone()),
         Some(_) | None => None,
     })

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::http::Method;
 use engine::Engine;
-use engine::graphs::DECISION_SECONDS;
+use engine::read::graphs::DECISION_SECONDS;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
@@ -103,7 +103,7 @@ impl Collector for Counted {
             let metric = encoder.encode_descriptor(name, help, None, counter.metric_type())?;
             counter.encode(metric)?;
         }
-        let turns = self.engine.turn_counts();
+        let turns = self.engine.read().turn_counts();
         for (name, help, count) in [
             ("graph_turns_to_agents", "Messages that a graph sent to an agent", &turns.to_agents),
             ("graph_turns_to_people", "Messages that a graph sent to people", &turns.to_people),

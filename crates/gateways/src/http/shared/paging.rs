@@ -22,9 +22,9 @@ pub struct PageInput {
 pub fn parse_limit(text: Option<&str>) -> Result<usize, Problem> {
     let Some(text) = text else { return Ok(PAGE_ROWS) };
     match text.parse() {
-        Ok(limit @ 1..=engine::query::LIST_ROWS_MAX) => Ok(limit),
+        Ok(limit @ 1..=engine::read::query::LIST_ROWS_MAX) => Ok(limit),
         Ok(_) | Err(_) => {
-            let expected = format!("a number from 1 to {}", engine::query::LIST_ROWS_MAX);
+            let expected = format!("a number from 1 to {}", engine::read::query::LIST_ROWS_MAX);
             Err(Problem::schema_invalid("limit", &expected))
         }
     }

@@ -16,7 +16,7 @@ use axum::extract::{FromRef, Request};
 use axum::handler::Handler;
 use axum::response::Response;
 use axum::routing::MethodRouter;
-use engine::clock::Stopwatch;
+use engine::ports::clock::Stopwatch;
 use tracing::instrument::{Instrument, Instrumented};
 
 use crate::http::shared::gateway::Gateway;

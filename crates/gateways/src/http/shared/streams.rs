@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use engine::connections::OpenConnection;
+use engine::loops::connections::OpenConnection;
 
 use crate::http::shared::auth::Asker;
 use crate::http::shared::credential::Credential;
@@ -37,7 +37,7 @@ impl Place {
         streams.all.fetch_add(1, Ordering::Relaxed);
         let connection = match (credential, asker.caller.agent()) {
             (Credential::Token(_), Some(agent)) => {
-                Some(gateway.engine.connection_opened(&asker.caller.teamspace, agent))
+                Some(gateway.engine.queues().connection_opened(&asker.caller.teamspace, agent))
             }
             // The owner of the data folder may act as any agent, but that does not mean the agent
             // is connected.

@@ -128,7 +128,7 @@ impl Connection {
     async fn check(&self) -> Result<(), Farewell> {
         let Some(secret) = &self.secret else { return Ok(()) };
         let was = &self.asker.caller;
-        match self.gateway.engine.authenticate(secret).await {
+        match self.gateway.engine.access().authenticate(secret).await {
             Ok(Some(bearer))
                 if was.principal == bearer.caller.principal && was.roles == bearer.caller.roles =>
             {
@@ -289,7 +289,7 @@ impl Open {
         let id = spoken_of(caller, asked.conversation.as_deref())?;
         let stream = stream(&caller.teamspace, id);
         let nothing = || Problem::not_found("conversation");
-        let state = gateway.engine.current(&stream).await?.ok_or_else(nothing)?;
+        let state = gateway.engine.read().current(&stream).await?.ok_or_else(nothing)?;
         let State::Conversation(conversation) = state.as_ref() else { return Err(nothing()) };
         let (from, whom) = match conversation.side(caller).ok_or_else(nothing)? {
             Side::Customer => (From::Customer, Who::Agent(conversation.holder.clone())),

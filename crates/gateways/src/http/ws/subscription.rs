@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use axum::extract::ws::Utf8Bytes;
-use engine::feed::Followed;
+use engine::ledger::feed::Followed;
 use protocol::caller::{Caller, Principal};
 use protocol::conversation::state::conversation_of;
 use protocol::ids::{ConversationId, TeamspaceId};
@@ -80,7 +80,7 @@ pub async fn begin(
     if let Some(conversation) = conversation {
         visible(gateway, caller, conversation).await?;
     }
-    let newest = gateway.engine.newest().await?;
+    let newest = gateway.engine.ledger().newest().await?;
     let given = asked.after.map(|after| match after {
         After::Cursor(text) => text,
         After::Number(number) => number.to_string(),
@@ -187,7 +187,7 @@ impl Following {
             }
             cursor = newest;
         }
-        let mut follower = self.gateway.engine.follow(cursor);
+        let mut follower = self.gateway.engine.ledger().follow(cursor);
         let clock = Arc::clone(self.gateway.engine.clock());
         let mut place_due = clock.sleep(PLACE_EVERY);
         loop {
@@ -217,7 +217,7 @@ impl Following {
         let engine = self.gateway.engine.clone();
         let limit = CATCH_UP_ENTRIES as usize;
         let read = async |before: u64| {
-            engine.history(stream, before, limit).await.map_err(|_| Ended::Failed)
+            engine.read().history(stream, before, limit).await.map_err(|_| Ended::Failed)
         };
         // First backwards to the cursor, then forwards: only one page is in memory at a time.
         let mut before = u64::MAX;

@@ -5,9 +5,9 @@ use crate::agent::kind::Kind;
 use crate::agent::presence::{Presence, Reach};
 use crate::agent::state::Agent;
 use crate::caller::{Caller, Principal};
+use crate::facts::Context;
 use crate::ids::AgentId;
 use crate::rejection::Rejection;
-use crate::step::Context;
 use crate::time::{Span, Time};
 
 /// The grace period after a lost connection. A reloaded page or a train in a tunnel is back by

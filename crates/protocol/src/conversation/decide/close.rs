@@ -4,9 +4,9 @@
 use super::shared::open_to;
 use crate::conversation::event::{Closed, Event};
 use crate::conversation::state::{Conversation, Side};
+use crate::facts::Context;
 use crate::notes::check_text;
 use crate::rejection::Rejection;
-use crate::step::Context;
 use crate::transfer;
 
 pub fn decide(

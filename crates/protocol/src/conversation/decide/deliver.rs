@@ -6,8 +6,8 @@ use crate::caller::Principal;
 use crate::conversation::event::{Delivered, Event, Unreached};
 use crate::conversation::state::Conversation;
 use crate::conversation::turn_delivery::REACHED_WITHIN;
+use crate::facts::Context;
 use crate::rejection::Rejection;
-use crate::step::Context;
 
 /// How much of an error is recorded: enough to find its cause.
 const DETAIL_BYTES_MAX: usize = 300;

@@ -3,8 +3,8 @@
 
 use crate::conversation::event::Event;
 use crate::conversation::state::Conversation;
+use crate::facts::Context;
 use crate::ids::{AgentId, TransferId};
-use crate::step::Context;
 use crate::transfer;
 
 /// The request for a person, and its reason.

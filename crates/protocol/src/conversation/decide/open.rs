@@ -8,11 +8,11 @@ use crate::conversation::state::{
     ATTRIBUTES_MAX, CUSTOMER_FIELD_BYTES_MAX, Conversation, Customer, Setup,
 };
 use crate::conversation::topology::{HOPS_MAX_DEFAULT, HOPS_MAX_MAX, Topology};
+use crate::facts::Context;
 use crate::ids::AgentId;
 use crate::rejection::Rejection;
 use crate::route::graph::CUSTOMER_QUEUES_MAX;
 use crate::route::graph::{LABEL_BYTES_MAX, Scalar};
-use crate::step::Context;
 use crate::warning::check_kinds;
 
 pub fn decide(

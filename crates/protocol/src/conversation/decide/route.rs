@@ -14,10 +14,10 @@ use crate::conversation::event::{Event, How, Routed};
 use crate::conversation::evolve::merge;
 use crate::conversation::not_heard::Why;
 use crate::conversation::state::{Conversation, Side};
+use crate::facts::Context;
 use crate::ids::AgentId;
 use crate::notes::check_text;
 use crate::rejection::Rejection;
-use crate::step::Context;
 
 /// Shared data is a note, not a database.
 pub const SHARED_BYTES_MAX: usize = 16 * 1024;

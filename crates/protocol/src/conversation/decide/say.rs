@@ -8,9 +8,9 @@ use crate::conversation::event::{Event, NotHeard, Said, Speaker};
 use crate::conversation::not_heard::Why;
 use crate::conversation::part;
 use crate::conversation::state::{Conversation, Side};
+use crate::facts::Context;
 use crate::ids::AgentId;
 use crate::rejection::Rejection;
-use crate::step::Context;
 use crate::transfer::Transfer;
 
 /// How many messages out of turn are recorded in one epoch; more are refused without a record.

@@ -1,9 +1,9 @@
 //! What several decisions share.
 
 use crate::conversation::state::{Conversation, Side};
+use crate::facts::Context;
 use crate::ids::AgentId;
 use crate::rejection::Rejection;
-use crate::step::Context;
 
 /// The conversation and the caller's side of it, if it is not closed.
 pub(super) fn open_to<'a, 'c>(

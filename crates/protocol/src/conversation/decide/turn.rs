@@ -11,8 +11,8 @@ use crate::conversation::graph::{TurnAnswer, TurnFacts};
 use crate::conversation::state::Conversation;
 use crate::conversation::turn_route::TurnOutcome;
 use crate::conversation::turn_route::TurnRoute;
+use crate::facts::Context;
 use crate::ids::GraphId;
-use crate::step::Context;
 
 /// The message and the events that follow from it, in order.
 pub fn follow(conversation: &Conversation, mut said: Said, context: Context<'_>) -> Vec<Event> {

@@ -7,7 +7,7 @@ use serde_json::Map;
 use super::human::{self, Ask, AskedBy};
 use crate::conversation::event::{Event, How, Routed};
 use crate::conversation::state::Conversation;
-use crate::step::Context;
+use crate::facts::Context;
 use crate::transfer::state::Stage;
 
 const REASON: &str = "the agent could not be reached";

@@ -3,6 +3,7 @@
 //! verified outside, and a human may have to approve; until then it is validating.
 
 use super::shared::{Decision, as_target, parties};
+use crate::facts::Context;
 use crate::handoff::command::Accept;
 use crate::handoff::event::{Accepted, Checked, Event, Rejected, ValidationStarted};
 use crate::handoff::gate::{self, Failure, Findings};
@@ -12,7 +13,6 @@ use crate::handoff::status::Status;
 use crate::notes::check_text;
 use crate::rejection::Rejection;
 use crate::roles::{self, Deed};
-use crate::step::Context;
 use crate::time::Time;
 
 pub fn decide(

@@ -1,13 +1,13 @@
 //! `activate`: the target starts the work. From here on it owns the task, and is in the chain.
 
 use super::shared::{Decision, as_target, parties};
+use crate::facts::Context;
 use crate::handoff::check::check_work_state;
 use crate::handoff::derive;
 use crate::handoff::event::{Activated, Event};
 use crate::handoff::package::OfferedWorkState;
 use crate::handoff::state::{Handoff, Stage};
 use crate::rejection::Rejection;
-use crate::step::Context;
 
 pub fn decide(
     state: Option<&Handoff>,

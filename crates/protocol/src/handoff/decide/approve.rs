@@ -3,13 +3,13 @@
 
 use super::shared::{Decision, existing, parties};
 use crate::agent::Kind;
+use crate::facts::Context;
 use crate::handoff::event::{Accepted, Approved, Event, Refused, Rejected};
 use crate::handoff::reject_reason::RejectReason;
 use crate::handoff::state::{Approval, Checks, Handoff, Made, Stage};
 use crate::notes::check_text;
 use crate::rejection::Rejection;
 use crate::roles::{self, Deed};
-use crate::step::Context;
 
 pub fn approve(
     state: Option<&Handoff>,

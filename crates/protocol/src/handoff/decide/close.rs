@@ -2,13 +2,13 @@
 //! a coordinator may also force it from any other state, which frees the task.
 
 use super::shared::{Decision, existing};
+use crate::facts::Context;
 use crate::handoff::event::{Closed, Event};
 use crate::handoff::state::Handoff;
 use crate::handoff::status::Status;
 use crate::notes::check_text;
 use crate::rejection::Rejection;
 use crate::roles::{self, Deed};
-use crate::step::Context;
 
 pub fn decide(
     state: Option<&Handoff>,

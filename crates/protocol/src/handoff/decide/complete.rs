@@ -4,12 +4,12 @@
 
 use super::delegate::check_no_parts;
 use super::shared::{Decision, as_target, parties};
+use crate::facts::Context;
 use crate::handoff::completion::Completion;
 use crate::handoff::event::{Completed, CompletionStarted, Event};
 use crate::handoff::gate;
 use crate::handoff::state::{Handoff, Made, Stage};
 use crate::rejection::Rejection;
-use crate::step::Context;
 
 pub fn decide(
     state: Option<&Handoff>,

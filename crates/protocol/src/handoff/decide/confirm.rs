@@ -4,12 +4,12 @@
 
 use super::shared::{Decision, existing, parties};
 use crate::caller::{Caller, Principal, Role};
+use crate::facts::Context;
 use crate::handoff::completion::Completing;
 use crate::handoff::event::{Completed, Confirmed, Disputed, Event};
 use crate::handoff::state::{Checks, Handoff, Made, Stage};
 use crate::notes::check_text;
 use crate::rejection::Rejection;
-use crate::step::Context;
 
 pub fn confirm(
     state: Option<&Handoff>,

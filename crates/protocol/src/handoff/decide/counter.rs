@@ -7,6 +7,7 @@
 use super::delegate::check_part;
 use super::initiate::{Known, propose};
 use super::shared::{Decision, existing, latest};
+use crate::facts::Context;
 use crate::handoff::derive::{self, Task};
 use crate::handoff::edit::{Difference, Edit, OfferEdit, differences, offer_of};
 use crate::handoff::event::{Countered, Event};
@@ -15,7 +16,6 @@ use crate::handoff::package::{Offer, Package};
 use crate::handoff::state::{Handoff, Made, Stage};
 use crate::ids::HandoffId;
 use crate::rejection::{Conflict, Rejection};
-use crate::step::Context;
 
 /// A negotiation with more rounds needs a person, not another round.
 pub const REVISIONS_MAX: u32 = 16;

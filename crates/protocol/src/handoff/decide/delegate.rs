@@ -2,6 +2,7 @@
 //! responsible for the whole and cannot complete it before every part has ended.
 
 use super::shared::{Decision, as_target, parties};
+use crate::facts::Context;
 use crate::handoff::command::{Child, Command, Follow};
 use crate::handoff::derive;
 use crate::handoff::edit::{self, PolicyEdit};
@@ -11,7 +12,6 @@ use crate::handoff::package::{Offer, Policy};
 use crate::handoff::state::{Handoff, Made, Stage, Terms};
 use crate::ids::{HandoffId, TaskId};
 use crate::rejection::{PARTS_AT_AN_END, Rejection};
-use crate::step::Context;
 
 /// An owner with more open parts needs a plan, not another part.
 pub const OPEN_DELEGATIONS_MAX: usize = 16;

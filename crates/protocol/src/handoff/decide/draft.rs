@@ -3,12 +3,12 @@
 
 use super::shared::{Decision, calling_agent};
 use crate::canonical;
+use crate::facts::Context;
 use crate::handoff::event::{Drafted, Event};
 use crate::handoff::package::Offer;
 use crate::handoff::state::Handoff;
 use crate::ids::{HandoffId, ThreadId};
 use crate::rejection::Rejection;
-use crate::step::Context;
 use crate::stored::Document;
 
 pub fn decide(

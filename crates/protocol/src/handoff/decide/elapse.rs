@@ -3,12 +3,12 @@
 
 use super::shared::{Decision, parties};
 use crate::caller::Principal;
+use crate::facts::Context;
 use crate::handoff::derive;
 use crate::handoff::event::{Escalated, Event, SlaWarned};
 use crate::handoff::sla::SlaStage;
 use crate::handoff::state::{Handoff, Made, Waiting};
 use crate::rejection::Rejection;
-use crate::step::Context;
 use crate::time::Time;
 
 pub fn decide(

@@ -2,12 +2,12 @@
 //! be overdue again.
 
 use super::shared::{Decision, existing, parties};
+use crate::facts::Context;
 use crate::handoff::derive;
 use crate::handoff::event::{Event, SlaExtended};
 use crate::handoff::state::Handoff;
 use crate::notes::check_text;
 use crate::rejection::Rejection;
-use crate::step::Context;
 use crate::time::{Span, Time};
 
 /// For more time than this, another handoff is better.

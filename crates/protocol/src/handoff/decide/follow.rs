@@ -4,13 +4,13 @@
 use super::draft::thread_of;
 use super::initiate::{Known, propose};
 use super::shared::Decision;
+use crate::facts::Context;
 use crate::handoff::command::Follow;
 use crate::handoff::derive::Task;
 use crate::handoff::event::Event;
 use crate::handoff::state::Handoff;
 use crate::ids::HandoffId;
 use crate::rejection::Rejection;
-use crate::step::Context;
 
 pub fn decide(
     id: HandoffId,

@@ -5,6 +5,7 @@ use super::draft::{check_may_edit, thread_of};
 use super::shared::{Decision, calling_agent};
 use crate::agent::Kind;
 use crate::canonical;
+use crate::facts::Context;
 use crate::handoff::check::Essentials;
 use crate::handoff::derive::{self, Task, decode_task};
 use crate::handoff::edit::policy_differences;
@@ -20,7 +21,6 @@ use crate::ids::{AgentId, HandoffId, ThreadId};
 use crate::notes::check_text;
 use crate::rejection::{Conflict, Rejection};
 use crate::roles::{self, Deed};
-use crate::step::Context;
 use crate::stored::Document;
 
 /// Cycles are refused already, so this only bounds the size of a chain in every package. A longer

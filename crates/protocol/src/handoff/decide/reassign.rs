@@ -3,6 +3,7 @@
 
 use super::delegate::check_no_parts;
 use super::shared::{Decision, existing, latest};
+use crate::facts::Context;
 use crate::handoff::command::{Command, Follow, Reassign};
 use crate::handoff::derive;
 use crate::handoff::edit::offer_of;
@@ -12,7 +13,6 @@ use crate::handoff::state::{Handoff, Made, Stage};
 use crate::notes::check_text;
 use crate::rejection::Rejection;
 use crate::roles::{self, Deed};
-use crate::step::Context;
 use crate::time::Time;
 
 pub fn decide(

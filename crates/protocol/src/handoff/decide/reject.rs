@@ -4,12 +4,12 @@
 
 use super::delegate::check_no_parts;
 use super::shared::{Decision, as_target, parties};
+use crate::facts::Context;
 use crate::handoff::command::Reject;
 use crate::handoff::event::{Event, Rejected};
 use crate::handoff::state::{Handoff, Stage};
 use crate::notes::check_text;
 use crate::rejection::Rejection;
-use crate::step::Context;
 
 pub fn decide(
     state: Option<&Handoff>,

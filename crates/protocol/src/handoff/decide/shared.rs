@@ -1,12 +1,12 @@
 //! What several decisions share.
 
+use crate::facts::Context;
 use crate::handoff::command::Command;
 use crate::handoff::event::{Event, Parties};
 use crate::handoff::package::OfferedWorkState;
 use crate::handoff::state::{Handoff, Made};
 use crate::ids::{AgentId, HandoffId};
 use crate::rejection::Rejection;
-use crate::step::Context;
 use crate::stored::Document;
 
 /// The result of a decision: events to record, and the documents they name by hash.

@@ -6,6 +6,7 @@ use super::accept::rejected;
 use super::shared::{Decision, parties};
 use super::verify_completion;
 use crate::caller::Principal;
+use crate::facts::Context;
 use crate::handoff::artifact::{Finding, Seen};
 use crate::handoff::command::Looked;
 use crate::handoff::event::{Accepted, Checked, Event, VerificationUnavailable};
@@ -13,7 +14,6 @@ use crate::handoff::gate::{self, Failure, Findings};
 use crate::handoff::package::{Artifact, Package};
 use crate::handoff::state::{Approval, Checks, Handoff, Made, Stage, Validating};
 use crate::rejection::Rejection;
-use crate::step::Context;
 
 /// The recorded check while the artifacts cannot be verified.
 pub const UNAVAILABLE: &str = "verification_unavailable";

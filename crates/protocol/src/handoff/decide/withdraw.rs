@@ -1,12 +1,12 @@
 //! `withdraw`: the sender takes back a handoff that is not accepted yet. The task is free again.
 
 use super::shared::{Decision, existing};
+use crate::facts::Context;
 use crate::handoff::event::{Closed, Event};
 use crate::handoff::state::Handoff;
 use crate::handoff::status::Status;
 use crate::notes::check_text;
 use crate::rejection::Rejection;
-use crate::step::Context;
 
 pub fn decide(
     state: Option<&Handoff>,

@@ -3,11 +3,11 @@
 
 use super::shared::{Decision, parties};
 use crate::caller::Principal;
+use crate::facts::Context;
 use crate::handoff::event::{Event, WorkqDegraded, WorkqSettled};
 use crate::handoff::state::{Handoff, Made, Stage};
 use crate::handoff::workq::{Answer, Answered, Way, Workq, transfer};
 use crate::rejection::Rejection;
-use crate::step::Context;
 
 pub fn decide(
     state: Option<&Handoff>,

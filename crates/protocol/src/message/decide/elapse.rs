@@ -2,10 +2,10 @@
 //! open.
 
 use crate::caller::Principal;
+use crate::facts::Context;
 use crate::message::event::{Event, Expired};
 use crate::message::state::Message;
 use crate::rejection::Rejection;
-use crate::step::Context;
 use crate::time::Time;
 
 pub fn decide(

@@ -1,11 +1,11 @@
 //! `deliver` and `read`: a recipient was shown the message, a recipient has read it. Both happen
 //! once; a repeat, or a call after the end, does nothing.
 
+use crate::facts::Context;
 use crate::ids::AgentId;
 use crate::message::event::{Delivered, Event, Read};
 use crate::message::state::{Delivery, Message, mailboxes};
 use crate::rejection::Rejection;
-use crate::step::Context;
 
 pub fn deliver(state: Option<&Message>, context: Context<'_>) -> Result<Vec<Event>, Rejection> {
     let (message, mine) = own(state, context, "be delivered this message")?;

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::caller::Principal;
 use crate::canonical;
+use crate::facts::Context;
 use crate::handoff::package::Priority;
 use crate::ids::{AgentId, MessageId, ThreadId};
 use crate::message::command::{
@@ -16,7 +17,6 @@ use crate::message::kind::Kind;
 use crate::message::state::{self, COORDINATORS, Message};
 use crate::message::thread::{self, Thread};
 use crate::rejection::Rejection;
-use crate::step::Context;
 
 /// A message keeps a status for each recipient, so the number of recipients is bounded.
 pub const BROADCAST_MAX: usize = 256;

@@ -2,11 +2,11 @@
 //! the server sends them. They are ignored once the recipient has seen the message.
 
 use crate::caller::Principal;
+use crate::facts::Context;
 use crate::ids::AgentId;
 use crate::message::event::{Event, Failed, Woken};
 use crate::message::state::Message;
 use crate::rejection::Rejection;
-use crate::step::Context;
 
 /// How much of an error is recorded: enough to find its cause.
 const DETAIL_BYTES_MAX: usize = 300;

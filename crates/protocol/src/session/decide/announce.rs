@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use super::shared::Decision;
 use crate::agent::Kind;
 use crate::caller::{Caller, Principal};
+use crate::facts::{Context, Holds};
 use crate::hidden::first_hidden;
 use crate::ids::{AgentId, SessionId};
 use crate::narrator::ours::{self, OWN_TYPES};
@@ -16,7 +17,6 @@ use crate::session::state::{Place, Session, hold_key, no_conversation, opening};
 use crate::session::{
     ANNOUNCED_EVENTS_MAX, CLOCK_AHEAD_MAX, CRITICAL_EVENTS_MAX, CRITICAL_WINDOW, SESSION_EVENTS_MAX,
 };
-use crate::step::{Context, Holds};
 use crate::stored::{HoldState, HoldWrite};
 use crate::time::{Span, Time};
 use aaep::AGENT_ID;

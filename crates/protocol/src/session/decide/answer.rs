@@ -5,6 +5,7 @@ use super::shared::Decision;
 use crate::agent::Kind;
 use crate::caller::Principal;
 use crate::conversation::state::conversation_of;
+use crate::facts::Context;
 use crate::hidden::first_hidden;
 use crate::ids::SessionId;
 use crate::json;
@@ -14,7 +15,6 @@ use crate::session::event::{Answered, Event};
 use crate::session::evolve::settle;
 use crate::session::state::Session;
 use crate::session::unanswered::Unanswered;
-use crate::step::Context;
 use aaep::machine::{Lasts, NotSettled, Outcome};
 
 /// The maximum lengths of an answer's texts.

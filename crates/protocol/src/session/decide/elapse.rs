@@ -2,12 +2,12 @@
 //! silent for too long.
 
 use super::shared::{Decision, check_server};
+use crate::facts::Context;
 use crate::ids::SessionId;
 use crate::rejection::Rejection;
 use crate::session::event::{Event, TimedOut};
 use crate::session::silence::Why;
 use crate::session::state::Session;
-use crate::step::Context;
 use crate::time::Time;
 use aaep::machine::Audience;
 

@@ -2,11 +2,11 @@
 //! refused.
 
 use super::shared::Decision;
+use crate::facts::Context;
 use crate::rejection::Rejection;
 use crate::session::event::Event;
 use crate::session::silence::Why;
 use crate::session::state::Session;
-use crate::step::Context;
 
 pub fn decide(state: Option<&Session>, context: Context<'_>) -> Result<Decision, Rejection> {
     if !context.caller.is_operator() {

@@ -2,11 +2,11 @@
 //! the result. Each is recorded once.
 
 use super::shared::{Decision, check_server};
+use crate::facts::Context;
 use crate::ids::SessionId;
 use crate::rejection::Rejection;
 use crate::session::event::{Delivered, Event, Handover};
 use crate::session::state::{Session, handed_key, handover_key};
-use crate::step::Context;
 use crate::stored::{HoldState, HoldWrite};
 
 pub fn decide(

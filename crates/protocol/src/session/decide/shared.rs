@@ -1,9 +1,9 @@
 //! What several decisions share.
 
 use crate::caller::Principal;
+use crate::facts::Context;
 use crate::rejection::Rejection;
 use crate::session::event::Event;
-use crate::step::Context;
 use crate::stored::HoldWrite;
 
 /// The result of a decision.

@@ -6,9 +6,9 @@ use super::{answer, finish, request};
 use crate::caller::Principal;
 use crate::conversation::Conversation;
 use crate::conversation::event::Event as ConversationEvent;
+use crate::facts::Context;
 use crate::ids::AgentId;
 use crate::rejection::Rejection;
-use crate::step::Context;
 use crate::time::Time;
 use crate::transfer::event::{Event, LegEnded, Over, Queued, Resumed, WhyLegEnded, WhyReturned};
 use crate::transfer::state::{

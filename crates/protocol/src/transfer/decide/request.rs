@@ -1,12 +1,13 @@
 //! `request`: a customer or an agent asks for a person. The conversation goes to the queue at once,
 //! and the bot that had it may not speak from then on.
 
+use crate::facts::{Context, Facts};
 use crate::transfer::command::{REQUEST_KEY_BYTES_MAX, key_expected};
 
 use super::shared::events;
 use crate::agent::{Agent, Kind as AgentKind};
 use crate::conversation::customer_text;
-use crate::conversation::decide::check_queue;
+use crate::conversation::decide::shared::check_queue;
 use crate::conversation::event::Event as ConversationEvent;
 use crate::conversation::not_heard::Why;
 use crate::conversation::state::{Conversation, Side};
@@ -14,7 +15,6 @@ use crate::ids::{AgentId, TransferId};
 use crate::notes::check_text;
 use crate::queue::{OpeningHours, Settings, order_key};
 use crate::rejection::Rejection;
-use crate::step::{Context, Facts};
 use crate::time::Time;
 use crate::transfer::bundle::{About, Bundle, BundleId, SUMMARY_BYTES_MAX};
 use crate::transfer::command::Request;

@@ -123,7 +123,7 @@ enum Content<'a> {
         event_id: Option<String>,
         session_id: Option<String>,
         is_json: bool,
-        /// Whether the document is meant as an event of a session.
+        /// Whether the document may be meant as an event of a session.
         is_event: bool,
         /// The readable parts of the event.
         salvaged: Option<Box<Event<'static>>>,
@@ -153,7 +153,7 @@ fn examine_one<'w>(document: Document<'w>, options: &Options) -> Examined<'w> {
     let Document { line, bytes } = document;
     let broken = |column, flaws, text: &str| {
         let Ids { event_id, session_id, kind } = serde_json::from_str(text).unwrap_or_default();
-        let is_event = text.is_empty() || kind.is_some_and(|kind| kind.starts_with("aaep:"));
+        let is_event = kind.is_none_or(|kind| kind.starts_with("aaep:"));
         let salvaged = salvage(text).map(Box::new);
         let owned = |id: Option<Cow<'_, str>>| id.map(Cow::into_owned);
         let (event_id, session_id) = (owned(event_id), owned(session_id));
@@ -185,7 +185,9 @@ fn examine_one<'w>(document: Document<'w>, options: &Options) -> Examined<'w> {
             let error = serde_json::from_str::<IgnoredAny>(text).err();
             let (lines, column) = error.map_or((1, 1), |error| (error.line(), error.column()));
             let line = line + lines.saturating_sub(1);
-            Examined { line, ..broken(Some(column), flaws, "") }
+            // The finding has the line and the column in the file.
+            let flaw = flaw(Tier::Schema, "json", "valid JSON".to_owned());
+            Examined { line, ..broken(Some(column), vec![flaw], "") }
         }
         Err(flaws) => broken(None, flaws, text),
     }

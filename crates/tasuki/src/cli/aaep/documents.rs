@@ -7,6 +7,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 /// Bytes read at once. Enough to be worth several threads.
@@ -82,10 +83,8 @@ impl Source {
             }
             Box::new(file)
         };
-        let is_lines = name.ends_with(".jsonl") || name.ends_with(".ndjson");
-        let form = is_lines.then_some(Form::Lines);
         let rest = Vec::new();
-        Ok(Self { reader, rest, line: 1, is_over: false, is_in_long_line: false, form, name })
+        Ok(Self { reader, rest, line: 1, is_over: false, is_in_long_line: false, form: None, name })
     }
 
     /// Reads on into `window`; false at the end.
@@ -143,21 +142,31 @@ impl Source {
     }
 }
 
-/// Decided by the beginning: `Lines` if the first line is a whole document or the second begins
-/// another, else `Values`.
+/// Decided by the beginning, whatever the name of the file is. A document over many lines, or a
+/// list, is `Values`, also if it is broken. `Lines` if the first line is a whole document, or the
+/// second begins another.
 fn form_of(start: &[u8]) -> Form {
-    let mut lines = start.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
-    let mut lines = lines.by_ref().filter(|line| !line.is_empty());
+    let lines = start.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let mut lines = lines.filter(|line| !line.is_empty());
     let Some(first) = lines.next() else { return Form::Lines };
-    match first.first() {
-        Some(b'[') => Form::Values,
-        Some(b'{') if serde_json::from_slice::<serde::de::IgnoredAny>(first).is_ok() => Form::Lines,
-        Some(b'{') => match lines.next() {
-            Some(second) if second.first() != Some(&b'{') => Form::Values,
-            Some(_) | None => Form::Lines,
-        },
-        Some(_) | None => Form::Lines,
+    let is_whole = serde_json::from_slice::<IgnoredAny>(first).is_ok();
+    let second = lines.next().and_then(|line| line.first());
+    match (first.first(), second) {
+        // A list in a file of lines is a wrong document, and not a list of documents.
+        (Some(b'['), Some(b'{')) if is_whole => Form::Lines,
+        (Some(b'['), _) => Form::Values,
+        (Some(b'{'), _) if is_whole => Form::Lines,
+        (Some(b'{'), _) if is_longer_value(first, start) => Form::Values,
+        (Some(b'{'), Some(b'"' | b'}')) => Form::Values,
+        (Some(_) | None, _) => Form::Lines,
     }
+}
+
+/// Whether the first value goes on after the first line.
+fn is_longer_value(first: &[u8], start: &[u8]) -> bool {
+    let text = start.trim_ascii_start();
+    let mut values = serde_json::Deserializer::from_slice(text).into_iter::<IgnoredAny>();
+    values.next().is_some_and(|value| value.is_ok()) && values.byte_offset() > first.len()
 }
 
 /// The values of a text, those in lists one by one. From the first byte that is not JSON, the rest
@@ -227,7 +236,7 @@ mod tests {
 
     #[test]
     fn documents_are_found_in_every_form() {
-        let cases: [(&str, &[(usize, &str)]); 9] = [
+        let cases: [(&str, &[(usize, &str)]); 17] = [
             ("", &[]),
             ("{\"a\":1}", &[(1, "{\"a\":1}")]),
             ("\n{\"a\":1}\r\n\n{\"b\":2}\n", &[(2, "{\"a\":1}"), (4, "{\"b\":2}")]),
@@ -237,6 +246,14 @@ mod tests {
             ("{\n\"a\":1}\n{\n", &[(1, "{\n\"a\":1}"), (3, "{\n")]),
             ("[{},\n", &[(1, "[{},\n")]),
             ("hello\nworld", &[(1, "hello"), (2, "world")]),
+            ("[{},{\"a\":1}]\n", &[(1, "{}"), (1, "{\"a\":1}")]),
+            ("[{}]\n[{}]\n", &[(1, "{}"), (2, "{}")]),
+            ("[1,2]\n{}\n", &[(1, "[1,2]"), (2, "{}")]),
+            ("{}x\n{}\n", &[(1, "{}x"), (2, "{}")]),
+            ("null\n{}\n", &[(1, "null"), (2, "{}")]),
+            ("{\"a\":\n{\"b\":2}}\n", &[(1, "{\"a\":\n{\"b\":2}}")]),
+            ("{\n\"a\":tru\n}\n", &[(1, "{\n\"a\":tru\n}\n")]),
+            ("{\"a\":\nnull\n{}\n", &[(1, "{\"a\":"), (2, "null"), (3, "{}")]),
         ];
         for (text, expected) in cases {
             let expected: Vec<_> =

@@ -5,12 +5,10 @@ use std::collections::HashSet;
 
 use aaep::capabilities::Capabilities;
 use aaep::event::Decision;
-use aaep::handshake::{
-    ClarificationReply, Close, ConfirmationReply, Handshake, Renegotiate, Response,
-};
+use aaep::handshake::{ClarificationReply, Close, ConfirmationReply, Handshake, Renegotiate};
 use aaep::stamp::stamp;
 use anyhow::Result;
-use engine::clock::{Clock, SystemClock};
+use engine::ports::clock::{Clock, SystemClock};
 use protocol::time::Span;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -274,10 +272,7 @@ impl Listener {
         let question = question.clone();
         let number = question.number;
         let is_accept = answer == Answer::Decision(Decision::Accept);
-        let shown = match &answer {
-            Answer::Decision(decision) => self.announcer.speech.decision_word(*decision),
-            Answer::Response(response) => self.shown(response),
-        };
+        let shown = question.shown(&answer);
         let reply = self.reply(&question, answer);
         match self.subscriber.send(&reply).await {
             Ok(()) => {
@@ -298,16 +293,6 @@ impl Listener {
         match &mut self.recorder {
             Some(recorder) => recorder.message(&reply.write()),
             None => Ok(()),
-        }
-    }
-
-    /// An answer without the number of its question.
-    fn shown(&self, response: &Response) -> String {
-        match response {
-            Response::Text(text) => output::clean(text),
-            Response::Number(number) => number.to_string(),
-            Response::Truth(true) => self.announcer.speech.word(Text::Yes),
-            Response::Truth(false) => self.announcer.speech.word(Text::No),
         }
     }
 

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use aaep::stamp::stamp;
 use aaep::{CONTEXT, EXTENSION};
 use anyhow::{Context, Result, bail};
-use engine::clock::{Clock, SystemClock};
-use engine::ids::{Ids, RandomIds};
+use engine::ports::clock::{Clock, SystemClock};
+use engine::ports::ids::{Ids, RandomIds};
 use protocol::time::Time;
 use serde_json::{Value, json};
 

@@ -124,11 +124,8 @@ impl Question {
             details.push(speech.word(self.undo().text()));
         }
         details.extend(self.more());
-        for (at, Choice { value, label, is_translated }) in self.choices().iter().enumerate() {
-            // The value is a word in the agent's own language.
-            let is_clear = *is_translated || clean(label).to_lowercase() == value.to_lowercase();
-            let value = if is_clear { String::new() } else { format!(" ({})", clean(value)) };
-            details.push(format!("{}: {}{value}", at + 1, clean(label)));
+        for (number, choice) in (1..).zip(self.choices()) {
+            details.push(format!("{number}: {}", clean(choice.label)));
         }
         if self.settled().is_none() {
             details.push(self.time_left(now));
@@ -209,11 +206,11 @@ impl Question {
         let choices = self.event["choices"].as_array().map_or(&[][..], Vec::as_slice);
         let translations = &self.event["extensions"]["tasuki"]["translations"];
         let labels = &translations[self.speech.language()]["choices"];
-        let translated = |(value, label)| match labels[value].as_str() {
-            Some(label) => Choice { value, label, is_translated: true },
-            None => Choice { value, label, is_translated: false },
+        let choice = |choice| {
+            let (value, label) = pair_of(choice)?;
+            Some(Choice { value, label: labels[value].as_str().unwrap_or(label) })
         };
-        choices.iter().filter_map(pair_of).map(translated).collect()
+        choices.iter().filter_map(choice).collect()
     }
 
     fn accepts(&self, wanted: &str) -> bool {
@@ -280,12 +277,8 @@ impl Question {
             let decision = self.speech.decision(typed).filter(|decision| self.allows(*decision));
             return Ok(Answer::Decision(decision.ok_or_else(no)?));
         }
-        let choices = self.choices();
-        let by_number = typed.parse::<usize>().ok().and_then(|at| choices.get(at.checked_sub(1)?));
-        let by_value = choices.iter().find(|choice| choice.value == typed);
-        let by_label = || choices.iter().find(|choice| clean(choice.label) == typed);
-        if let Some(choice) = by_value.or(by_number).or_else(by_label) {
-            return Ok(Answer::Response(Response::Text(choice.value.to_owned())));
+        if let Some(value) = self.chosen(typed) {
+            return Ok(Answer::Response(Response::Text(value.to_owned())));
         }
         if let Some(truth) = self.speech.truth(typed).filter(|_| self.accepts("yes_no")) {
             return Ok(Answer::Response(Response::Truth(truth)));
@@ -301,6 +294,33 @@ impl Question {
             return Ok(Answer::Response(Response::Text(typed.to_owned())));
         }
         Err(no())
+    }
+
+    /// The value of the choice that is typed: by its value, its number or its label. Case does not
+    /// matter.
+    fn chosen(&self, typed: &str) -> Option<&str> {
+        let (choices, lower) = (self.choices(), typed.to_lowercase());
+        let by_value = choices.iter().find(|choice| choice.value == typed);
+        let by_number = typed.parse::<usize>().ok().and_then(|at| choices.get(at.checked_sub(1)?));
+        let is_name = |name: &str| clean(name).to_lowercase() == lower;
+        let by_name = || choices.iter().find(|it| is_name(it.label) || is_name(it.value));
+        let choice = by_value.or(by_number).or_else(by_name)?;
+        Some(choice.value)
+    }
+
+    /// An answer to it, as the listener reads it: a choice by its label.
+    pub fn shown(&self, answer: &Answer) -> String {
+        match answer {
+            Answer::Decision(decision) => self.speech.decision_word(*decision),
+            Answer::Response(Response::Text(text)) => {
+                let choices = self.choices();
+                let chosen = choices.iter().find(|choice| choice.value == text);
+                clean(chosen.map_or(text.as_str(), |choice| choice.label))
+            }
+            Answer::Response(Response::Number(number)) => number.to_string(),
+            Answer::Response(Response::Truth(true)) => self.speech.word(Text::Yes),
+            Answer::Response(Response::Truth(false)) => self.speech.word(Text::No),
+        }
     }
 }
 
@@ -350,8 +370,8 @@ fn is_mark(character: char) -> bool {
 /// One of the answers that a question offers.
 struct Choice<'a> {
     value: &'a str,
+    /// In the listener's language, if its producer gives translations.
     label: &'a str,
-    is_translated: bool,
 }
 
 fn pair_of(choice: &Value) -> Option<(&str, &str)> {

@@ -8,7 +8,7 @@ use aaep::handshake::{Handshake, Message, read_message};
 use aaep::shape::{Cursor, Prepared, Shaper};
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use engine::clock::{Clock, SystemClock};
+use engine::ports::clock::{Clock, SystemClock};
 use protocol::time::{Span, Time};
 use serde_json::Value;
 

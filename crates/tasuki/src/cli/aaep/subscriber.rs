@@ -10,7 +10,7 @@ use aaep::jws::Jwks;
 use aaep::manifest::verify;
 use anyhow::{Context, Result, bail};
 use axum::body::Body;
-use engine::clock::{Clock, SystemClock};
+use engine::ports::clock::{Clock, SystemClock};
 use http_body_util::BodyExt;
 use protocol::time::Span;
 use serde_json::Value;

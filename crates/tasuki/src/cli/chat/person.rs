@@ -2,16 +2,17 @@
 
 mod acts;
 mod asked;
+mod ringing;
 
 use anyhow::Result;
-use engine::clock::{Clock, SystemClock};
+use engine::ports::clock::{Clock, SystemClock};
 use protocol::time::Span;
 use serde_json::{Value, json};
 
-use self::asked::Asked;
+use self::ringing::Ringing;
 use super::colleague::Colleague;
 use super::follow::Follow;
-use super::rings::{News, Ring, Rings};
+use super::rings::{News, Rings};
 use super::wire::{Wire, pause, unless_refused};
 use super::words::{self, Reader};
 use super::{Facing, Typed};
@@ -24,9 +25,6 @@ use crate::{exit_code, output};
 /// How often a waiting person polls the queue.
 const QUEUE_EVERY: Span = Span::from_millis(5_000);
 
-/// How many conversations are searched for a ring. A person is asked into few.
-const OPEN_CONVERSATIONS_MAX: usize = 200;
-
 /// A presence report is valid for 15 minutes, unless a stream with a token shows presence.
 const PRESENT_EVERY: Span = Span::from_minutes(5);
 
@@ -34,7 +32,7 @@ pub async fn run(wire: Wire, mut typist: Typist<Facing>, me: String, queue: Stri
     let mut rings = Rings::open(&wire.client, &me).await?;
     let (desk, screen) = (Desk::Waiting, typist.screen.clone());
     let mut person =
-        Person { wire, me, queue, screen, desk, rang: None, next: None, has_queue: true };
+        Person { wire, me, queue, screen, desk, rings: Vec::new(), next: None, has_queue: true };
     let mut present_at = SystemClock.now();
     let mut looked_at = None;
     person.be("available").await?;
@@ -76,8 +74,9 @@ struct Person {
     queue: String,
     screen: Screen<Facing>,
     desk: Desk,
-    /// A ring that came while another customer was here.
-    rang: Option<Ring>,
+    /// The rings that were not answered yet, the first of them first. Those that began while a
+    /// customer is here are announced later.
+    rings: Vec<Ringing>,
     /// The customer that was announced as next.
     next: Option<String>,
     /// False once the queue turned out not to exist.
@@ -86,7 +85,6 @@ struct Person {
 
 enum Desk {
     Waiting,
-    Ringing { transfer: String, asked: Asked },
     Talking { transfer: String, follow: Box<Follow> },
 }
 
@@ -112,7 +110,7 @@ impl Person {
                 let (name, queue) = (words::customer(&follow.seen), output::clean(&queue));
                 Some(format!("you leave; {name} goes back to the queue {queue}"))
             }
-            Desk::Talking { .. } | Desk::Ringing { .. } | Desk::Waiting => None,
+            Desk::Talking { .. } | Desk::Waiting => None,
         };
         self.be("offline").await?;
         gives_back.iter().for_each(|remark| output::remark(remark));
@@ -136,36 +134,16 @@ impl Person {
             let shown = self.wire.ask(Call::get(transfer::path_of(transfer, ""))).await?;
             return self.talk(&shown).await;
         }
-        self.find_ring().await
-    }
-
-    /// A ring that began before this person came, or a colleague that they advise.
-    async fn find_ring(&mut self) -> Result<()> {
-        let me = percent_encode(&self.me);
-        let limit = OPEN_CONVERSATIONS_MAX;
-        let path = format!("/v1/conversations?asked={me}&status=open&limit={limit}");
-        let listed = self.wire.ask(Call::get(path)).await?;
-        for conversation in listed["items"].as_array().into_iter().flatten() {
-            let Some(transfer) = conversation["transfer_id"].as_str() else { continue };
-            let shown = self.wire.ask(Call::get(transfer::path_of(transfer, ""))).await;
-            match unless_refused(shown)? {
-                Some(shown) if self.advises(&shown) => self.talk(&shown).await?,
-                Some(_) => {
-                    self.rung(Ring { transfer: transfer.to_owned(), until: None }).await?;
-                }
-                None => {}
-            }
-            if !matches!(self.desk, Desk::Waiting) {
-                break;
-            }
-        }
-        Ok(())
+        self.find_rings(&[]).await
     }
 
     /// Announces the next customer, if people pick from the queue themselves. In other queues it
     /// rings.
     async fn look_at_queue(&mut self) -> Result<()> {
-        let (Desk::Waiting, true) = (&self.desk, self.has_queue) else { return Ok(()) };
+        let (Desk::Waiting, true, true) = (&self.desk, self.rings.is_empty(), self.has_queue)
+        else {
+            return Ok(());
+        };
         let Some(queue) = self.wire.try_to(Call::get(queue::path_of(&self.queue))).await? else {
             output::remark("what rings is shown all the same");
             self.has_queue = false;
@@ -180,32 +158,6 @@ impl Person {
             let (name, n_waiting) = (output::clean(&name_of(first)), &queue["n_waiting"]);
             self.show();
             output::remark(&format!("next is {name}, of {n_waiting} who wait; /accept answers"));
-        }
-        Ok(())
-    }
-
-    async fn rung(&mut self, ring: Ring) -> Result<()> {
-        if let Desk::Talking { .. } = self.desk {
-            output::remark("another customer rings; /complete, /transfer or /end comes first");
-            self.rang = Some(ring);
-            return Ok(());
-        }
-        if let Desk::Ringing { transfer: rings, .. } = &self.desk
-            && *rings == ring.transfer
-        {
-            return Ok(());
-        }
-        let shown = self.wire.ask(Call::get(transfer::path_of(&ring.transfer, ""))).await;
-        let shown = unless_refused(shown)?;
-        if let Some(shown) = shown
-            && let Some(asked) = Asked::of(&shown, &self.me)
-        {
-            let lines = asked.lines(&shown);
-            let remark = asked.remark(&shown, ring.until, SystemClock.now());
-            self.desk = Desk::Ringing { transfer: ring.transfer, asked };
-            self.show();
-            lines.iter().for_each(|line| output::line(line));
-            output::remark(&remark);
         }
         Ok(())
     }
@@ -231,23 +183,15 @@ impl Person {
     /// Polls for changes.
     async fn look(&mut self) -> Result<()> {
         match &mut self.desk {
-            Desk::Waiting => {}
-            Desk::Ringing { transfer, asked } => {
-                let (path, over) = (transfer::path_of(transfer, ""), asked.over());
-                let shown = self.wire.client.call(Call::get(path)).await.ok();
-                let is_rung = shown.is_none_or(|it| Asked::of(&it.body, &self.me).is_some());
-                if !is_rung {
-                    self.desk = Desk::Waiting;
-                    self.show();
-                    output::remark(&over);
-                }
-            }
+            Desk::Waiting => self.look_at_rings().await,
             Desk::Talking { transfer, follow, .. } => {
                 let may_see = unless_refused(follow.look(&self.wire).await)?.is_some();
                 let (transfer, seen) = (transfer.clone(), follow.seen.clone());
                 let advised = follow.reader.advises.clone();
                 if !may_see || !self.is_here(&transfer, &seen).await? {
                     self.desk = Desk::Waiting;
+                    // Those that still ring are announced below.
+                    let known = std::mem::take(&mut self.rings);
                     self.show();
                     output::remark(&match advised {
                         Some(name) => {
@@ -258,9 +202,7 @@ impl Person {
                             format!("{name} is not with you any more; you are available")
                         }
                     });
-                    if let Some(rang) = self.rang.take() {
-                        self.rung(rang).await?;
-                    }
+                    self.find_rings(&known).await?;
                 }
             }
         }
@@ -285,6 +227,7 @@ impl Person {
         let reader = Reader { agent: Some(self.me.clone()), advises: advises.clone() };
         let follow = Follow::start(&self.wire, &text(shown, "conversation_id"), reader).await?;
         let with = words::customer(&follow.seen);
+        self.rings.retain(|ringing| ringing.transfer != transfer);
         self.desk = Desk::Talking { transfer, follow: Box::new(follow) };
         // A customer who returns to the queue is announced as next again.
         self.next = None;
@@ -300,11 +243,11 @@ impl Person {
 
     /// The customer in front of this person now.
     fn facing(&self) -> Facing {
-        match (&self.desk, &self.next) {
-            (Desk::Talking { transfer, .. }, _) => Facing::With(transfer.clone()),
-            (Desk::Ringing { transfer, .. }, _) => Facing::Rings(transfer.clone()),
-            (Desk::Waiting, Some(next)) => Facing::Next(next.clone()),
-            (Desk::Waiting, None) => Facing::NoCustomer,
+        match (&self.desk, self.rings.first(), &self.next) {
+            (Desk::Talking { transfer, .. }, _, _) => Facing::With(transfer.clone()),
+            (Desk::Waiting, Some(first), _) => Facing::Rings(first.transfer.clone()),
+            (Desk::Waiting, None, Some(next)) => Facing::Next(next.clone()),
+            (Desk::Waiting, None, None) => Facing::NoCustomer,
         }
     }
 

@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result, bail};
 use axum::body::Body;
-use engine::clock::{Clock, SystemClock};
+use engine::ports::clock::{Clock, SystemClock};
 use http_body_util::BodyExt;
 use protocol::time::{Span, Time};
 use serde_json::Value;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use aaep::handshake::{Producer, Request};
 use engine::Engine;
-use engine::handshake::Host;
-use engine::port::Store;
+use engine::aaep::handshake::Host;
+use engine::ports::store::Store;
 use protocol::agent::{self as agents, Kind, Profile};
 use protocol::conversation;
 use protocol::conversation::command::{Open, Route};
@@ -151,7 +151,7 @@ impl Kept {
         let stream = Stream { teamspace: default_teamspace(), subject };
         let open: Open = serde_json::from_value(json!({ "agent": "bob" })).expect("valid");
         ask(&engine, &stream, conversation::Command::Open(Box::new(open))).await;
-        engine.speak_due().await.expect("the store works");
+        engine.sessions().speak_due().await.expect("the store works");
         if listens {
             let host = Host {
                 producer: Producer { agent_id: "tasuki".to_owned(), ..Producer::default() },
@@ -162,7 +162,7 @@ impl Kept {
                 "aaep_version": "1.0.0", "subscriber_id": "ear", "capabilities": {},
             });
             let request: Request = serde_json::from_value(request).expect("a request");
-            let accepted = engine.subscribe(&operator(), &host, request).await;
+            let accepted = engine.listeners().subscribe(&operator(), &host, request).await;
             accepted.expect("the store works").expect("it is accepted");
         }
         Self { store, stream, _folder: folder }
@@ -177,12 +177,12 @@ impl Kept {
     async fn said(&self, engine: &Engine, session: &SessionId) -> Option<(u64, u64)> {
         let subject = Subject::Session(session.clone());
         let stream = Stream { teamspace: default_teamspace(), subject };
-        let session = engine.session(&stream).await.expect("the store works")?;
+        let session = engine.sessions().session(&stream).await.expect("the store works")?;
         Some((session.n_entries, session.n_events))
     }
 
     async fn transfer(&self, engine: &Engine) -> SessionId {
-        let state = engine.current(&self.stream).await.expect("the store works");
+        let state = engine.read().current(&self.stream).await.expect("the store works");
         let Some(State::Conversation(conversation)) = state.as_deref() else {
             panic!("it is open")
         };
@@ -212,7 +212,7 @@ async fn a_crash_neither_loses_nor_doubles_what_is_told() {
     let engine = kept.engine();
     let session = kept.transfer(&engine).await;
     assert_eq!(kept.said(&engine, &session).await, None);
-    assert_eq!(engine.speak_due().await.expect("the store works"), 2);
+    assert_eq!(engine.sessions().speak_due().await.expect("the store works"), 2);
     assert_eq!(kept.said(&engine, &session).await, Some((1, 4)), "one entry for all of it");
 
     // It is announced, and the server crashes before it records its progress; meanwhile names
@@ -223,11 +223,11 @@ async fn a_crash_neither_loses_nor_doubles_what_is_told() {
     engine.submit(&operator(), of, Command::Agent(register), None).await.expect("they may");
     kept.store.write_place("voice", 1).await.expect("the store works");
     let engine = kept.engine();
-    engine.speak_due().await.expect("the store works");
+    engine.sessions().speak_due().await.expect("the store works");
     assert_eq!(kept.said(&engine, &session).await, Some((1, 4)));
 
     // More happens, and the cursor is lost again: only new events are announced.
-    let state = engine.current(&kept.stream).await.expect("the store works");
+    let state = engine.read().current(&kept.stream).await.expect("the store works");
     let Some(State::Conversation(conversation)) = state.as_deref() else { panic!("it is open") };
     let transfer = conversation.transfer.as_ref().expect("a transfer").id;
     let act = transfer::command::Act::Cancel { reason: Some("hush".to_owned()) };
@@ -236,7 +236,7 @@ async fn a_crash_neither_loses_nor_doubles_what_is_told() {
     for _ in 0..2 {
         kept.store.write_place("voice", 1).await.expect("the store works");
         let engine = kept.engine();
-        engine.speak_due().await.expect("the store works");
+        engine.sessions().speak_due().await.expect("the store works");
         assert_eq!(kept.said(&engine, &session).await, Some((2, 5)));
     }
 }
@@ -246,9 +246,9 @@ async fn where_nobody_listens_nothing_is_said() {
     let kept = Kept::new(false).await;
     let engine = kept.engine();
     asks_for_a_person(&engine, &kept.stream).await;
-    let before = engine.newest().await.expect("the store works");
-    assert_eq!(engine.speak_due().await.expect("the store works"), 0);
-    assert_eq!(engine.newest().await.expect("the store works"), before);
+    let before = engine.ledger().newest().await.expect("the store works");
+    assert_eq!(engine.sessions().speak_due().await.expect("the store works"), 0);
+    assert_eq!(engine.ledger().newest().await.expect("the store works"), before);
 }
 
 #[tokio::test]
@@ -258,9 +258,9 @@ async fn a_route_costs_one_entry() {
     let route: Route =
         serde_json::from_value(json!({ "goto": "carol", "epoch": 1 })).expect("a route");
     ask(&engine, &kept.stream, conversation::Command::Route(Box::new(route))).await;
-    let before = engine.newest().await.expect("the store works");
-    assert_eq!(engine.speak_due().await.expect("the store works"), 1);
-    assert_eq!(engine.newest().await.expect("the store works"), before + 1);
+    let before = engine.ledger().newest().await.expect("the store works");
+    assert_eq!(engine.sessions().speak_due().await.expect("the store works"), 1);
+    assert_eq!(engine.ledger().newest().await.expect("the store works"), before + 1);
     let told = kept.store.entries(before, 1).await.expect("the store works").remove(0);
     let n_bytes = told.entry.body.text().expect("it is kept").len();
     assert!(n_bytes <= ROUTE_BYTES_MAX, "{n_bytes}");

@@ -9,7 +9,7 @@ use adapters::artifacts::{Artifacts, Settings};
 use adapters::effect_runner::Outside;
 use adapters::webhook::Webhook;
 use engine::Engine;
-use engine::clock::ManualClock;
+use engine::ports::clock::ManualClock;
 use protocol::agent::{self as agents, Kind, Profile};
 use protocol::ids::SessionId;
 use protocol::session::event::Said;
@@ -53,7 +53,7 @@ impl Bank {
         let outside = Outside::new(artifacts, None, webhook);
         let events = [event(1, "session.started", json!({})), asks(2)];
         let events = events.iter().map(|event| Said::new(event.to_string()).expect("JSON"));
-        let done = engine.announce(&agent("teller"), &session(), events.collect()).await;
+        let done = engine.sessions().announce(&agent("teller"), &session(), events.collect()).await;
         done.expect("it may");
         Self { engine, clock, outside, _folder: folder }
     }
@@ -68,11 +68,11 @@ impl Bank {
             confidence: None,
             subscription_id: None,
         };
-        self.engine.answer(&agent("dana"), &session(), answer).await.expect("she may");
+        self.engine.sessions().answer(&agent("dana"), &session(), answer).await.expect("she may");
     }
 
     async fn carry_out(&self) -> usize {
-        self.engine.carry_out_due(&self.outside).await.expect("the store works")
+        self.engine.outbox().carry_out_due(&self.outside).await.expect("the store works")
     }
 
     /// Repeats until nothing is left, a minute at a time.

@@ -305,6 +305,77 @@ async fn an_agent_cannot_consent_with_the_token_it_was_given() {
     }
 }
 
+/// Nobody is asked in the name of an agent that has lost its conversation, and no answer counts.
+#[tokio::test]
+async fn a_question_of_an_agent_that_lost_its_conversation_is_withdrawn() {
+    for lost_by in ["route", "close"] {
+        let desk = Desk::open(json!({})).await;
+        let carol = desk.server.agent("carol");
+        let terms = json!({ "languages": ["en"], "supports_confirmation_reply": true });
+        let mut ear = Ear::on_terms(&desk.customer, terms.clone()).await;
+        let mut question = super::event(
+            2,
+            "awaiting.confirmation",
+            json!({
+                "urgency": "critical", "action": "Wire 9.", "consequence": "It is gone.",
+                "reply_token": "rpl_w", "timeout_seconds": 60, "default_decision": "reject",
+                "risk_level": "high", "irreversible": true,
+            }),
+        );
+        question["session_id"] = "sess_w".into();
+        question["producer"]["agent_id"] = "bob".into();
+        let events = json!([started(&desk.conversation, "bob", "sess_w"), question]);
+        ok(&desk.bob, Call::post("/aaep/v1/events", events)).await;
+        let asked = loop {
+            let event = ear.next().await;
+            if event["type"] == "aaep:agent.awaiting.confirmation" {
+                break event;
+            }
+        };
+        match lost_by {
+            "route" => {
+                let to = json!({ "goto": "carol", "epoch": 1 });
+                ok(&desk.bob, Call::post(desk.path("/commands"), to)).await;
+            }
+            _ => drop(ok(&desk.customer, Call::post(desk.path("/close"), json!({}))).await),
+        }
+        let decision = || Call::get("/aaep/v1/sessions/sess_w/decisions/rpl_w");
+        assert_eq!(ok(&desk.bob, decision()).await["status"], "withdrawn", "{lost_by}");
+        let reply = json!({
+            "type": "confirmation.reply", "reply_token": asked["reply_token"],
+            "decision": "accept", "subscription_id": ear.subscription,
+            "timestamp": "2026-05-24T14:22:30.000Z",
+        });
+        let answer = desk.customer.call(Call::post("/aaep/v1/replies", reply)).await;
+        assert_eq!(answer.expect("the server answers").status, 204);
+        assert_eq!(ok(&desk.bob, decision()).await["status"], "withdrawn", "{lost_by}");
+        drop(carol);
+    }
+}
+
+/// A customer who names no language hears the one that the conversation knows.
+#[tokio::test]
+async fn a_customer_hears_their_own_language() {
+    let server = crate::server::Server::start();
+    let (bob, carol) = (server.agent("bob"), server.agent("carol"));
+    let opened = json!({ "agent": "bob", "customer": { "name": "Ana", "language": "es" } });
+    let opened = ok(&bob, Call::post("/v1/conversations", opened)).await;
+    let conversation = opened["conversation_id"].as_str().expect("an id");
+    let customer = server.with_token(opened["customer_token"].as_str().expect("a token"));
+    let mut ear = Ear::on_terms(&customer, json!({})).await;
+    let to = json!({ "goto": "carol", "epoch": 1 });
+    ok(&bob, Call::post(format!("/v1/conversations/{conversation}/commands"), to)).await;
+    drop(carol);
+    let told = loop {
+        let event = ear.next().await;
+        if event["type"] == "aaep:agent.handoff.requested" {
+            break event;
+        }
+    };
+    let text = Message::RouteRequested { from: "bob", to: "carol" }.in_language("es").normal;
+    assert_eq!((&told["summary_normal"], &told["reason"]), (&json!(text), &json!(text)), "{told}");
+}
+
 #[tokio::test]
 async fn without_a_default_queue_a_request_says_so() {
     let server = crate::server::Server::start();

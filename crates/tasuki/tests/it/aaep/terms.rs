@@ -1,7 +1,7 @@
 //! The terms of a subscription: what is granted, what is refused, how they change and end, and what
 //! each listener then hears.
 
-use engine::listening::SESSIONS_LOOKED_AT_MAX;
+use engine::aaep::listening::SESSIONS_LOOKED_AT_MAX;
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use tasuki::client::Call;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use engine::clock::Stopwatch;
+use engine::ports::clock::Stopwatch;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tasuki::client::{Call, Client};

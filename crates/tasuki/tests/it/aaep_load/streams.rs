@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use engine::clock::Stopwatch;
+use engine::ports::clock::Stopwatch;
 use serde_json::json;
 use tokio::task::JoinSet;
 

@@ -49,7 +49,7 @@ fn a_ledger_of_times_without_zeros_verifies() {
     let source = Source::Export(path);
     let report = verify(&source, &Options::default(), &mut |_, _| {}).unwrap();
     assert_eq!((findings(&report).as_str(), report.n_entries), ("", 16));
-    let shown = engine::feed::entry_json(&audit::tail(&source, 1).unwrap()[0]);
+    let shown = engine::ledger::feed::entry_json(&audit::tail(&source, 1).unwrap()[0]);
     assert!(shown.contains(r#""at":"2026-11-16T18:32:11.850Z""#), "{shown}");
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 
 use adapters::checkpoint_file::{LOG_FILE, split_log};
-use engine::feed::entry_json;
+use engine::ledger::feed::entry_json;
 use tasuki::audit::{self, Source, Tail, verify};
 
 use super::ledger::{Server, caller, copy, findings, report};

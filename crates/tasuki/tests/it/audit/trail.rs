@@ -1,14 +1,14 @@
 //! Decisions of people, verifications and messages, each in a log of its own: derived from the
 //! ledger, compared with it, and resumed after a crash.
 
-use engine::wake::{Call, Taken};
+use engine::loops::wake::{Call, Taken};
 use std::fs;
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 
 use adapters::audit_log::log::Log;
-use engine::outbox::Adapter;
+use engine::loops::outbox::Adapter;
 use protocol::agent::{self, Kind, Profile};
 use protocol::handoff::artifact::{Finding, Seen};
 use protocol::handoff::command::{Accept, Command as Action};
@@ -68,17 +68,17 @@ async fn made() -> (TempDir, HandoffId) {
     let id = server.engine.new_handoff_id();
     server.handoff(&tim, id, Action::Initiate { offer: Some(Box::new(offer)) }).await;
     server.handoff(&barry, id, Action::Accept(Accept::default())).await;
-    server.engine.carry_out_due(&Finds).await.unwrap();
+    server.engine.outbox().carry_out_due(&Finds).await.unwrap();
     server
         .handoff(&dana, id, Action::Approve { revision: None, why: Some("it is sound".to_owned()) })
         .await;
     server.handoff(&barry, id, Action::Activate { work_state_update: None }).await;
     let report = Completion { final_artifacts: vec![file("report")], ..Completion::default() };
     server.handoff(&barry, id, Action::Complete(report.clone())).await;
-    server.engine.carry_out_due(&Finds).await.unwrap();
+    server.engine.outbox().carry_out_due(&Finds).await.unwrap();
     server.handoff(&tim, id, Action::Dispute { why: "page 3 is empty".to_owned() }).await;
     server.handoff(&barry, id, Action::Complete(report)).await;
-    server.engine.carry_out_due(&Finds).await.unwrap();
+    server.engine.outbox().carry_out_due(&Finds).await.unwrap();
     server.handoff(&tim, id, Action::Confirm { why: None }).await;
     server.handoff(&tim, id, Action::Close { closure_notes: None }).await;
     let outgoing =

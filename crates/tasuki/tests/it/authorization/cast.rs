@@ -127,7 +127,7 @@ impl Cast {
                 "coordinator" => body["roles"] = json!(["coordinator"]),
                 "expired" => {
                     // Later than the request takes, even on a machine that is busy.
-                    let now = engine::clock::Clock::now(&engine::clock::SystemClock);
+                    let now = engine::ports::clock::Clock::now(&engine::ports::clock::SystemClock);
                     let soon = now.plus(protocol::time::Span::from_millis(2_000));
                     body["expires_at"] = soon.to_string().into();
                 }

@@ -177,6 +177,73 @@ fn broken_files_are_refused_with_line_and_rule() {
 }
 
 #[test]
+fn one_wrong_document_is_one_error() {
+    let with = |at: usize, document: Value| {
+        let mut all = whole();
+        all[at] = document;
+        lines(&all)
+    };
+    let of_no_session = |at: usize| {
+        let mut document = whole()[at].clone();
+        document["session_id"] = "".into();
+        with(at, document)
+    };
+    let second_start = {
+        let mut all = whole();
+        let mut again = all[0].clone();
+        again["event_id"] = "evt_again".into();
+        all.insert(2, again);
+        lines(&all)
+    };
+    let end_first = {
+        let mut all = whole();
+        all.rotate_right(1);
+        lines(&all)
+    };
+    let no_json = lines(&whole()).replacen("\"evt_4\"", "", 1);
+    let cases = [
+        ("null", with(5, Value::Null), 6),
+        ("null first", with(0, Value::Null), 1),
+        ("a list", with(5, json!([1, 2])), 6),
+        ("a list first", with(0, json!([1, 2])), 1),
+        ("a text", with(5, json!("text")), 6),
+        ("no JSON", no_json, 6),
+        ("a start of no session", of_no_session(0), 1),
+        ("an event of no session", of_no_session(5), 6),
+        ("a second start", second_start, 3),
+        ("the end first", end_first, 1),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    for (story, text, line) in cases {
+        let shown = run(folder.path(), "aaep validate --json -", &text);
+        let found = shown.stdout.lines().map(|it| serde_json::from_str::<Value>(it).unwrap());
+        let found: Vec<_> = found.map(|it| it["line"].clone()).collect();
+        assert_eq!(found, [json!(line)], "{story}: {}", shown.stdout);
+    }
+}
+
+/// The content of a file decides how its documents are told apart, and not its name.
+#[test]
+fn documents_are_found_whatever_the_name_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let pretty = |it: &Value| serde_json::to_string_pretty(it).unwrap();
+    let all = Value::from(whole());
+    for (story, text) in [
+        ("one over many lines", pretty(&whole()[0])),
+        ("several over many lines", whole().iter().map(pretty).collect::<Vec<_>>().join("\n")),
+        ("a list over many lines", pretty(&all)),
+        ("a list on one line", all.to_string()),
+        ("one on each line", lines(&whole())),
+    ] {
+        for name in ["documents.jsonl", "documents.json"] {
+            std::fs::write(folder.path().join(name), &text).unwrap();
+            let shown = run(folder.path(), &format!("aaep validate {name}"), "");
+            assert_eq!(shown.code, 0, "{story} in {name}: {}{}", shown.stdout, shown.stderr);
+        }
+    }
+}
+
+#[test]
 fn many_and_huge_files_are_told_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let mut huge = String::new();

@@ -225,7 +225,7 @@ fn people_advise_each_other_and_pass_a_customer_on() {
     hana.enter("/consult ivan may I refund it?");
     ivan.sees("* Hana asks you for advice about Ana");
     ivan.sees("| Hana's reason: may I refund it?");
-    for (terminal, rung) in [(&mut hana, "ivan, asked "), (&mut ivan, "ivan, asked ")] {
+    for (terminal, rung) in [(&mut hana, "Ivan, asked "), (&mut ivan, "Ivan, asked ")] {
         terminal.enter("/queue");
         terminal.sees(rung);
     }
@@ -342,6 +342,65 @@ fn a_ring_that_began_before_is_shown() {
     hana.sees("Ana is not with you any more");
     assert_eq!((ana.leave(), hana.leave()), (Some(0), Some(0)));
     assert_eq!(hana.n_times("* Ana rings"), 1, "{:#?}", hana.seen);
+}
+
+/// The first ring is answered first, unless another one is named. When a customer has gone, the
+/// person is told who still rings.
+#[test]
+fn all_that_rings_can_be_answered() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let _server = desk(folder.path());
+    let run = |command: &str| {
+        let outcome = tasuki(folder.path(), &split(&format!("{command} --data data")), &[], "");
+        assert_eq!(outcome.code, 0, "{command}: {}", outcome.stderr);
+        outcome.stdout
+    };
+    run("queue set --mode offer --ring 10m");
+    let mut hana = Terminal::open(folder.path(), "chat --as hana --data data");
+    hana.sees("you are hana, and available");
+    for name in ["Mia", "Noa", "Uma"] {
+        let opened = run(&format!("conversation open --agent bob --customer-name {name}"));
+        let id = opened.lines().next().expect("the conversation's id");
+        run(&format!("transfer request {id} --as bob --reason bills"));
+        hana.sees(&format!("* {name} rings"));
+    }
+    hana.sees("/accept answers Mia first, /accept Uma answers Uma");
+    // What is typed, the customer who is then here, and who still rings after that.
+    let cases = [
+        ("/accept uma", "Uma", vec!["Mia", "Noa"]),
+        ("/accept", "Mia", vec!["Noa"]),
+        ("/accept", "Noa", vec![]),
+    ];
+    for (typed, with, still) in cases {
+        hana.enter(typed);
+        hana.sees(&format!("you are with {with}"));
+        hana.enter("/complete");
+        hana.sees(&format!("{with} is not with you any more; you are available"));
+        for name in still {
+            hana.sees(&format!("* {name} rings"));
+        }
+    }
+    hana.enter("/accept zoe");
+    hana.sees("no customer zoe rings or waits; /queue shows who does");
+    assert_eq!(hana.leave(), Some(0));
+    let n_rings = ["Mia", "Noa", "Uma"].map(|name| hana.n_times(&format!("* {name} rings")));
+    assert_eq!(n_rings, [2, 3, 1], "{:#?}", hana.seen);
+}
+
+#[test]
+fn a_customer_is_told_in_plain_words_that_the_queue_is_closed() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let _server = desk(folder.path());
+    let never_open = r#"{ "hours": { "utc_offset_minutes": 0 } }"#;
+    std::fs::write(folder.path().join("closed.json"), never_open).expect("a file");
+    let outcome =
+        tasuki(folder.path(), &split("queue set --file closed.json --data data"), &[], "");
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let mut ana = Terminal::open(folder.path(), NEW);
+    ana.enter("/person");
+    ana.sees("the queue is closed, so no person can be asked");
+    assert_eq!(ana.leave(), Some(0));
+    assert_eq!(ana.n_times("queue_closed"), 0, "{:#?}", ana.seen);
 }
 
 #[test]

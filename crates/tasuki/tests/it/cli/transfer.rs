@@ -27,6 +27,7 @@ operator  queue show --json
 bob       queue set --mode offer
 customer  transfer request $1 --summary "charged twice"
 customer  transfer request $1 --customer-text "wait"
+bob       transfer request $1 --words "charged twice"
 customer  conversation select $1 nobody
 bob       conversation route $1 --to nobody
 bob       conversation say $1 ""

@@ -68,7 +68,7 @@ async fn all_of_a_conversation_is_erased_however_often_it_is_interrupted() {
     let server = Server::start_on(&data, |_| {});
     let chat = open(&server).await;
     let root = server.token("root", &["--kind", "operator"]);
-    let n_said = engine::erasing::ERASED_MAX as u64 + 50;
+    let n_said = engine::ledger::erasing::ERASED_MAX as u64 + 50;
     for number in 1..=n_said {
         ok(&chat.customer, chat.say(&format!("secret {number}"))).await;
     }

@@ -126,7 +126,8 @@ impl Place {
         let Ok(built) = request.build() else { return Ok(()) };
         let mut built = built.map(Body::new);
         built.extensions_mut().insert(Peer::Remote([127, 0, 0, 1].into()));
-        let newest = || self.runtime.block_on(self.node.engine.newest()).expect("a sound store");
+        let newest =
+            || self.runtime.block_on(self.node.engine.ledger().newest()).expect("a sound store");
         // The server's notices of an earlier request are not an effect of this one.
         self.runtime.block_on(self.node.engine.send_due_notices()).expect("a sound store");
         let before = newest();

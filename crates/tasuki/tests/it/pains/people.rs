@@ -55,7 +55,7 @@ async fn there_is_a_way_to_a_person_and_a_way_back() {
 async fn a_person_who_is_gone_loses_the_work_and_is_told_before() {
     let desk = Clocked::open(Memory::default()).await;
     let moment = Span::from_millis(0);
-    let connection = desk.engine.connection_opened(&default_teamspace(), &id("hana"));
+    let connection = desk.engine.queues().connection_opened(&default_teamspace(), &id("hana"));
     desk.say(Presence::Available).await;
     assert_eq!(desk.after(moment).await, "ringing default@2");
     assert!(desk.does(&agent("hana"), Act::Accept).await);
@@ -70,7 +70,7 @@ async fn a_person_who_is_gone_loses_the_work_and_is_told_before() {
     let (name, body) = desk.last(&desk.stream).await;
     assert_eq!((name.as_str(), &body["why"]), ("transfer.returned", &json!("agent_lost")));
     // Once she is back she is asked again, and her old epoch no longer counts.
-    let _connection = desk.engine.connection_opened(&default_teamspace(), &id("hana"));
+    let _connection = desk.engine.queues().connection_opened(&default_teamspace(), &id("hana"));
     assert_eq!(desk.after(moment).await, "ringing default@4");
 }
 
@@ -79,7 +79,7 @@ async fn nobody_answers_and_something_happens() {
     // A person is present and does not answer: the customer stays in the queue, and she is asked
     // again.
     let desk = Clocked::open(Memory::default()).await;
-    let _connection = desk.engine.connection_opened(&default_teamspace(), &id("hana"));
+    let _connection = desk.engine.queues().connection_opened(&default_teamspace(), &id("hana"));
     desk.say(Presence::Available).await;
     assert_eq!(desk.after(Span::from_millis(0)).await, "ringing default@2");
     assert_eq!(desk.after(Span::from_millis(30_000)).await, "ringing default@2");

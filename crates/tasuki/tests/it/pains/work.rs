@@ -119,7 +119,7 @@ async fn route(
         serde_json::from_value(json!({ "goto": to, "epoch": epoch })).expect("a route");
     let route = Command::Conversation(conversation::Command::Route(Box::new(route)));
     engine.submit(&agent(from), stream.clone(), route, None).await.expect("it may be handed on");
-    let newest = engine.history(stream, u64::MAX, 1).await.expect("it can be read");
+    let newest = engine.read().history(stream, u64::MAX, 1).await.expect("it can be read");
     assert_eq!(newest[0].entry.name, "conversation.routed");
     let body = newest[0].entry.body.text().expect("nothing was erased");
     let kept = engine.store().load(stream).await.expect("it can be read").expect("it is kept");

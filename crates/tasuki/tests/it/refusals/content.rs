@@ -25,6 +25,7 @@ classification is unknown       | alice | initiate           | policy = {"classi
 reason for a reject is unknown  | bob   | reject PROPOSED    | reason = "bored"                   | 422 schema_invalid reason
 detail is a list                | bob   | reject PROPOSED    | detail = ["no"]                    | 422 schema_invalid detail
 notes are a number              | bob   | accept PROPOSED    | notes = 5                          | 422 schema_invalid notes
+a next step that is blank       | bob   | activate ACCEPTED  | work_state_update = {"next_step":" "} | 422 schema_invalid work_state_update.next_step
 work_state_update is text       | bob   | activate ACCEPTED  | work_state_update = "x"            | 422 schema_invalid work_state_update
 final_artifacts are an object   | bob   | complete ACTIVATED | final_artifacts = {}               | 422 schema_invalid final_artifacts
 closure_notes are true          | bob   | close COMPLETED    | closure_notes = true               | 422 schema_invalid closure_notes

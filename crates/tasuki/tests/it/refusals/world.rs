@@ -67,7 +67,7 @@ impl World {
         ok(&self.operator, Call::post(format!("/v1/tokens/{id}/revoke"), json!({}))).await;
         self.admit("revoked", issued["token"].as_str().expect("a token"));
         self.ids.insert("TOKEN", id);
-        let now = engine::clock::Clock::now(&engine::clock::SystemClock);
+        let now = engine::ports::clock::Clock::now(&engine::ports::clock::SystemClock);
         let expires_at = now.plus(protocol::time::Span::from_millis(2_000)).to_string();
         let issued = self.issue(json!({ "agent": "alice", "expires_at": expires_at })).await;
         self.admit("expired", issued["token"].as_str().expect("a token"));

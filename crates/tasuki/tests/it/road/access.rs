@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::task::{Context, Waker};
 
-use engine::access::secret_hash;
+use engine::read::access::secret_hash;
 use protocol::agent;
 use protocol::caller::{Principal, Role};
 use protocol::ledger::{Stream, Subject};
@@ -31,7 +31,7 @@ async fn issue(server: &Server, secret: &str, grant: Grant) -> Stream {
 }
 
 async fn bearer(server: &Server, secret: &str) -> Option<Principal> {
-    let bearer = server.engine.authenticate(secret).await.expect("the store can be read");
+    let bearer = server.engine.access().authenticate(secret).await.expect("the store can be read");
     bearer.map(|bearer| bearer.caller.principal)
 }
 
@@ -51,7 +51,7 @@ async fn a_secret_names_its_bearer() {
         assert_eq!(bearer(&server, "A").await, None);
         assert_eq!(bearer(&server, &secret_hash("a")).await, None);
     }
-    let known = server.engine.authenticate("a").await.unwrap().unwrap();
+    let known = server.engine.access().authenticate("a").await.unwrap().unwrap();
     assert_eq!(known.caller.roles, roles);
     assert_eq!(known.caller.teamspace, default_teamspace());
 }
@@ -87,9 +87,9 @@ async fn a_revoked_token_stops_at_once_however_many_ask_meanwhile() {
         let stream = issue(&server, &secret, grant("barry", BearerKind::Agent)).await;
         let asking = (0..4).map(|_| {
             let (engine, secret) = (server.engine.clone(), secret.clone());
-            tokio::spawn(
-                async move { while engine.authenticate(&secret).await.unwrap().is_some() {} },
-            )
+            tokio::spawn(async move {
+                while engine.access().authenticate(&secret).await.unwrap().is_some() {}
+            })
         });
         let asking: Vec<_> = asking.collect();
         let revoke = Command::Token(token::Command::Revoke);
@@ -121,10 +121,10 @@ async fn a_revocation_counts_though_nobody_waited_for_it() {
     for number in 0..FORGETTING_STREAMS {
         let subject = Subject::Agent(id(&format!("agent-{number}")));
         let other = Stream { teamspace: default_teamspace(), subject };
-        assert_eq!(server.engine.current(&other).await.unwrap(), None);
+        assert_eq!(server.engine.read().current(&other).await.unwrap(), None);
     }
     let engine = server.engine.clone();
-    let asking = tokio::spawn(async move { engine.authenticate("secret").await });
+    let asking = tokio::spawn(async move { engine.access().authenticate("secret").await });
     tokio::task::yield_now().await;
     gate.open(2);
     first.await.unwrap();
@@ -145,7 +145,7 @@ async fn what_the_directory_says_of_an_agent_counts_at_once() {
         let set = Command::Agent(agent::Command::SetRoles { roles: roles.clone() });
         server.engine.submit(&operator(), stream, set, None).await.unwrap();
         for (secret, expected) in [("barry", roles), ("tim", BTreeSet::new())] {
-            let known = server.engine.authenticate(secret).await.unwrap().unwrap();
+            let known = server.engine.access().authenticate(secret).await.unwrap().unwrap();
             assert_eq!(known.caller.roles, expected, "{secret}");
         }
     }

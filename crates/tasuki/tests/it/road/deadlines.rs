@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use engine::Loops;
-use engine::fork::Behind;
-use engine::retention::Retention;
-use engine::seal::CheckpointSink;
+use engine::ledger::fork::Behind;
+use engine::ledger::seal::CheckpointSink;
+use engine::loops::retention::Retention;
 use protocol::checkpoint::Signer;
 use protocol::fork::Lost;
 use protocol::ledger::Stream;
@@ -44,9 +44,9 @@ fn n_escalations(story: &[String]) -> usize {
 
 /// Moves the clock second by second, as the loop would see it, until the stream has escalated.
 async fn wait_for_escalation(server: &Server, stream: &Stream, n_wanted: usize) {
-    let cursor = server.engine.newest().await.expect("the ledger can be read");
+    let cursor = server.engine.ledger().newest().await.expect("the ledger can be read");
     let waited = tokio::time::timeout(PATIENCE, async {
-        let mut follower = server.engine.follow(cursor.saturating_sub(1));
+        let mut follower = server.engine.ledger().follow(cursor.saturating_sub(1));
         while n_escalations(&story(&server.engine, stream).await) < n_wanted {
             server.clock.advance(Span::from_millis(1_000));
             tokio::select! {
@@ -63,13 +63,14 @@ async fn deadlines_wait_until_a_ledger_that_is_behind_goes_on() {
     let server = Server::with_agents(&["barry", "tim"]).await;
     let stream = proposed(&server.engine, "barry", "tim", "t1").await;
     let lost = Lost { size: 9, root: [7; 32] };
-    server.engine.fall_behind(Behind { ledger_size: 3, lost });
+    server.engine.ledger().fall_behind(Behind { ledger_size: 3, lost });
     server.clock.set(at(60));
     assert_eq!(server.engine.fire_due_deadlines().await.unwrap(), 0);
     let refused = server.engine.submit(&agent("tim"), stream.clone(), accept(), None).await;
     assert_eq!(code(&refused), "ledger_behind_checkpoint");
-    assert!(server.engine.declare_fork(&agent("tim"), "why not", None).await.is_err());
-    let declared = server.engine.declare_fork(&operator(), "the disk died", None).await.unwrap();
+    assert!(server.engine.ledger().declare_fork(&agent("tim"), "why not", None).await.is_err());
+    let declared =
+        server.engine.ledger().declare_fork(&operator(), "the disk died", None).await.unwrap();
     assert_eq!(declared.map(|behind| behind.lost), Some(lost));
     assert_eq!(story(&server.engine, &Stream::of_ledger()).await, ["ledger.forked"]);
     assert_eq!(server.engine.fire_due_deadlines().await.unwrap(), 1);

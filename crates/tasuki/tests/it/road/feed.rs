@@ -8,7 +8,7 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use engine::Engine;
-use engine::feed::Follower;
+use engine::ledger::feed::Follower;
 use protocol::handoff;
 use protocol::step::Command;
 use store::Memory;
@@ -58,7 +58,7 @@ async fn write_drafts(engine: &Engine, writer: usize, n_drafts: usize) {
 /// Reads to the end, dropping its follower now and then and resuming at its cursor.
 async fn read_slowly(engine: &Engine, seed: u64, total: u64) {
     let mut random = Random::from_seed(seed);
-    let mut follower = engine.follow(0);
+    let mut follower = engine.ledger().follow(0);
     let mut seen = 0;
     while seen < total {
         for followed in next(&mut follower).await {
@@ -70,7 +70,7 @@ async fn read_slowly(engine: &Engine, seed: u64, total: u64) {
             tokio::task::yield_now().await;
         }
         if random.happens(30) {
-            follower = engine.follow(seen);
+            follower = engine.ledger().follow(seen);
         }
     }
     assert_eq!(follower.available().await.expect("the ledger can be read").len(), 0);
@@ -87,7 +87,7 @@ async fn a_follower_goes_on_after_the_server_restarted() {
     let mut server = Server::with_agents(&["barry", "tim"]).await;
     let mut seen = 0;
     for round in 0..5u64 {
-        let mut follower = server.engine.follow(seen);
+        let mut follower = server.engine.ledger().follow(seen);
         write_drafts(&server.engine, usize::try_from(round).unwrap(), 10).await;
         // The rest of the round is left for after the restart.
         for seq in next(&mut follower).await.into_iter().take(6) {
@@ -97,7 +97,7 @@ async fn a_follower_goes_on_after_the_server_restarted() {
         drop(follower);
         server = server.restart();
     }
-    let mut follower = server.engine.follow(seen);
+    let mut follower = server.engine.ledger().follow(seen);
     while seen < 52 {
         for seq in next(&mut follower).await {
             seen += 1;
@@ -110,7 +110,7 @@ async fn a_follower_goes_on_after_the_server_restarted() {
 async fn readers_behind_the_shared_ring_get_everything_too() {
     let (engine, _) = engine_on(Arc::new(Memory::default()));
     register(&engine, &["barry", "tim"]).await;
-    let mut tip = engine.follow(0);
+    let mut tip = engine.ledger().follow(0);
     let total = 5_000;
     for batch in 0..(total - 2) / 100 + 1 {
         write_drafts(&engine, batch, (total - 2 - batch * 100).min(100)).await;
@@ -119,7 +119,7 @@ async fn readers_behind_the_shared_ring_get_everything_too() {
         }
     }
     for start in [0, 1, 100, 2_900, 4_990] {
-        let mut follower = engine.follow(start);
+        let mut follower = engine.ledger().follow(start);
         let mut seen = start;
         while seen < total as u64 {
             for seq in next(&mut follower).await {
@@ -133,10 +133,10 @@ async fn readers_behind_the_shared_ring_get_everything_too() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_place_beyond_the_end_is_answered() {
     let server = Server::with_agents(&["barry", "tim"]).await;
-    let mut tip = server.engine.follow(0);
+    let mut tip = server.engine.ledger().follow(0);
     assert_eq!(next(&mut tip).await, [1, 2]);
     for cursor in [2, 3, u64::MAX / 2, u64::MAX - 1, u64::MAX] {
-        let mut follower = server.engine.follow(cursor);
+        let mut follower = server.engine.ledger().follow(cursor);
         assert!(follower.available().await.unwrap().is_empty(), "after {cursor}");
     }
 }
@@ -148,7 +148,7 @@ async fn asking_for_the_newest_place_keeps_nobody_from_being_told() {
     gate.open(2);
     register(&server.engine, &["barry", "tim"]).await;
     let engine = &server.engine;
-    let mut follower = engine.follow(0);
+    let mut follower = engine.ledger().follow(0);
     assert_eq!(next(&mut follower).await, [1, 2]);
     gate.reached(2).await;
 
@@ -157,7 +157,11 @@ async fn asking_for_the_newest_place_keeps_nobody_from_being_told() {
         async move { write_drafts(&engine, 0, 1).await }
     });
     gate.reached(1).await;
-    assert_eq!(engine.newest().await.unwrap(), 3, "it can be read, and no follower was told");
+    assert_eq!(
+        engine.ledger().newest().await.unwrap(),
+        3,
+        "it can be read, and no follower was told"
+    );
     let mut told = pin!(next(&mut follower));
     assert!(told.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     gate.open(1);
@@ -170,7 +174,7 @@ async fn asking_for_the_newest_place_keeps_nobody_from_being_told() {
 async fn a_dropped_submit_is_still_announced() {
     let server = Server::with_agents(&["barry", "tim"]).await;
     let engine = &server.engine;
-    let mut follower = engine.follow(2);
+    let mut follower = engine.ledger().follow(2);
     let barry = agent("barry");
     let mut n_dropped = 0;
     for number in 0..500u64 {
@@ -213,8 +217,8 @@ async fn dropped_submits_lose_nothing_and_block_nobody() {
         let story = story(engine, &stream).await;
         assert_eq!(story.len() as u64, done.position, "no gap, no fork: {story:?}");
         assert_eq!(story.last().map(String::as_str), Some("handoff.proposed"));
-        let state = engine.current(&stream).await.unwrap();
-        assert_eq!(engine.rebuild(&stream).await.unwrap(), *state.unwrap());
+        let state = engine.read().current(&stream).await.unwrap();
+        assert_eq!(engine.read().rebuild(&stream).await.unwrap(), *state.unwrap());
     }
 }
 
@@ -255,11 +259,11 @@ async fn followers_do_not_get_what_was_erased() {
     let stream = proposed(engine, "barry", "tim", "t1").await;
     engine.submit(&agent("tim"), stream.clone(), accept(), None).await.unwrap();
     engine.submit(&coordinator("zoe"), stream.clone(), close(), None).await.unwrap();
-    let mut follower = engine.follow(0);
+    let mut follower = engine.ledger().follow(0);
     assert_eq!(next(&mut follower).await.len(), 6, "the ring is filled");
     let erase = Command::Erase { position: 1, reason: "asked by its subject".to_owned() };
     engine.submit(&operator(), stream, erase, None).await.unwrap();
-    let mut late = engine.follow(0);
+    let mut late = engine.ledger().follow(0);
     let page = late.next().await.unwrap();
     assert_eq!(page[2].sequenced.entry.name, "handoff.proposed");
     assert_eq!(page[2].sequenced.entry.body.text(), None);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use engine::Engine;
-use engine::graphs::{Listens, RulePlace};
+use engine::read::graphs::{Listens, RulePlace};
 use protocol::caller::{Caller, Principal};
 use protocol::conversation::command::{Open, Say};
 use protocol::conversation::state::customer_name;
@@ -61,7 +61,8 @@ async fn say(engine: &Engine, id: ConversationId) {
 }
 
 async fn conversation(engine: &Engine, id: ConversationId) -> Conversation {
-    let state = engine.current(&stream(Subject::Conversation(id))).await.expect("it can be read");
+    let state =
+        engine.read().current(&stream(Subject::Conversation(id))).await.expect("it can be read");
     match state.as_deref() {
         Some(State::Conversation(conversation)) => conversation.as_ref().clone(),
         other => panic!("no conversation: {other:?}"),
@@ -73,25 +74,25 @@ async fn a_version_is_compiled_once_and_counts_its_decisions() {
     let server = Server::with_agents(&AGENTS).await;
     let engine = &server.engine;
     let teamspace = default_teamspace();
-    assert_eq!(engine.graph(&teamspace, &id()).await.unwrap(), None);
+    assert_eq!(engine.read().graph(&teamspace, &id()).await.unwrap(), None);
     save(engine, "bob", 1).await;
-    let first = engine.graph(&teamspace, &id()).await.unwrap().expect("it was saved");
+    let first = engine.read().graph(&teamspace, &id()).await.unwrap().expect("it was saved");
     let chat = open(engine).await;
     for _ in 0..3 {
         say(engine, chat).await;
     }
-    let again = engine.graph(&teamspace, &id()).await.unwrap().expect("it was saved");
+    let again = engine.read().graph(&teamspace, &id()).await.unwrap().expect("it was saved");
     assert!(Arc::ptr_eq(&first, &again));
     let place = RulePlace::Rule { router: "in".to_owned(), rule_index: Some(0) };
-    assert_eq!(engine.decisions(&teamspace, &id()), [(place, 3)].into());
+    assert_eq!(engine.read().decisions(&teamspace, &id()), [(place, 3)].into());
 
     save(engine, "carol", 2).await;
     say(engine, chat).await;
     assert_eq!(conversation(engine, chat).await.holder.as_str(), "carol");
-    assert_eq!(engine.turn_counts().to_agents.load(Ordering::Relaxed), 4);
+    assert_eq!(engine.read().turn_counts().to_agents.load(Ordering::Relaxed), 4);
     let server = server.restart();
     say(&server.engine, chat).await;
-    let last = server.engine.graph(&teamspace, &id()).await.unwrap().expect("it was saved");
+    let last = server.engine.read().graph(&teamspace, &id()).await.unwrap().expect("it was saved");
     assert_eq!((first.version, last.version), (1, 2));
     let shown = conversation(&server.engine, chat).await;
     assert_eq!((shown.holder.as_str(), shown.epoch), ("carol", 2));
@@ -132,7 +133,7 @@ async fn no_message_is_routed_by_what_was_replaced_before_it() {
 
 /// The version that routed the last message of a conversation.
 async fn version(engine: &Engine, id: ConversationId) -> u64 {
-    let entries = engine.history(&stream(Subject::Conversation(id)), u64::MAX, 1).await;
+    let entries = engine.read().history(&stream(Subject::Conversation(id)), u64::MAX, 1).await;
     let entries = entries.expect("it can be read");
     let body = entries[0].entry.body.text().expect("nothing was erased");
     let body: Value = serde_json::from_str(body).expect("a body is JSON");

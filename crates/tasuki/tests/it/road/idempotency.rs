@@ -1,6 +1,6 @@
 //! Retries: the same key and body have one effect and one answer; another body is refused.
 
-use engine::submit::SubmitError;
+use engine::road::submit::SubmitError;
 use protocol::agent::{self, Kind, Profile};
 use protocol::step::Command;
 

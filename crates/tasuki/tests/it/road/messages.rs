@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use engine::Engine;
-use engine::port::{InboxStatus, ListOf, MessageFilter};
-use engine::submit::{Done, SubmitError};
+use engine::ports::store::{InboxStatus, ListOf, MessageFilter};
+use engine::road::submit::{Done, SubmitError};
 use protocol::caller::Caller;
 use protocol::handoff;
 use protocol::handoff::sla::Slas;
@@ -183,7 +183,7 @@ async fn a_retry_sends_nothing_twice() {
     }
     assert_eq!(subjects[0], subjects[1]);
     let of = ListOf::Messages(MessageFilter::default());
-    let page = server.engine.list(&default_teamspace(), of, None, 10).await.unwrap();
+    let page = server.engine.read().list(&default_teamspace(), of, None, 10).await.unwrap();
     assert_eq!(page.items.len(), 1);
 }
 
@@ -226,13 +226,13 @@ async fn read(engine: &Engine, caller: &Caller, stream: &Stream) -> Result<Done,
 }
 
 async fn message(engine: &Engine, stream: &Stream) -> Message {
-    let state = engine.current(stream).await.expect("a state").expect("a message");
+    let state = engine.read().current(stream).await.expect("a state").expect("a message");
     let State::Message(message) = state.as_ref() else { panic!("not a message: {state:?}") };
     message.clone()
 }
 
 async fn inbox(engine: &Engine, caller: &Caller) -> Vec<Message> {
-    let page = engine.inbox(caller, InboxStatus::Open, None, 50).await.expect("an inbox");
+    let page = engine.read().inbox(caller, InboxStatus::Open, None, 50).await.expect("an inbox");
     let messages = page.items.iter().map(|item| match item.state.as_ref() {
         State::Message(message) => message.clone(),
         State::Handoff(_)

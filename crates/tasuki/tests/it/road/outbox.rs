@@ -5,8 +5,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Mutex;
 
-use engine::outbox::Adapter;
-use engine::wake::{Call, Taken};
+use engine::loops::outbox::Adapter;
+use engine::loops::wake::{Call, Taken};
 use protocol::handoff::Command as HandoffCommand;
 use protocol::handoff::artifact::{Finding, Seen};
 use protocol::handoff::package::{
@@ -84,8 +84,8 @@ async fn what_was_found_comes_back_as_a_command() {
     let server = Server::with_agents(&["alice", "bob"]).await;
     let id = validating(&server).await;
     let adapter = Told::to_find(&[verified()]);
-    assert_eq!(server.engine.carry_out_due(&adapter).await.unwrap(), 1);
-    assert_eq!(server.engine.carry_out_due(&adapter).await.unwrap(), 0);
+    assert_eq!(server.engine.outbox().carry_out_due(&adapter).await.unwrap(), 1);
+    assert_eq!(server.engine.outbox().carry_out_due(&adapter).await.unwrap(), 0);
     let events = story(&server.engine, &handoff_stream(id)).await;
     assert_eq!(events, ["handoff.proposed", "handoff.validation_started", "handoff.accepted"]);
     let left = server.engine.store().outstanding(&default_teamspace(), 9).await.unwrap();
@@ -98,15 +98,15 @@ async fn what_failed_is_tried_again_later_and_later_and_across_restarts() {
     let id = validating(&server).await;
     let adapter = Told::to_find(&[unavailable()]);
     for pause in [1_000, 2_000, 4_000, 8_000] {
-        assert_eq!(server.engine.carry_out_due(&adapter).await.unwrap(), 1);
+        assert_eq!(server.engine.outbox().carry_out_due(&adapter).await.unwrap(), 1);
         server.clock.advance(Span::from_millis(pause - 1));
-        assert_eq!(server.engine.carry_out_due(&adapter).await.unwrap(), 0, "{pause} ms");
+        assert_eq!(server.engine.outbox().carry_out_due(&adapter).await.unwrap(), 0, "{pause} ms");
         // Plus a jitter of up to a quarter.
         server.clock.advance(Span::from_millis(pause / 4 + 1));
     }
     let server = server.restart();
     let adapter = Told::to_find(&[verified()]);
-    assert_eq!(server.engine.carry_out_due(&adapter).await.unwrap(), 1);
+    assert_eq!(server.engine.outbox().carry_out_due(&adapter).await.unwrap(), 1);
     let events = story(&server.engine, &handoff_stream(id)).await;
     let expected = [
         "handoff.proposed",
@@ -123,14 +123,18 @@ async fn who_dies_at_work_is_followed_by_another() {
     let id = validating(&server).await;
     let now = server.engine.clock().now();
     let until = now.plus(Span::from_millis(60_000));
-    let names = engine::port::Names::Without("deliver/");
-    let claim = engine::port::Claim { now, until, limit: 1, names };
+    let names = engine::ports::store::Names::Without("deliver/");
+    let claim = engine::ports::store::Claim { now, until, limit: 1, names };
     assert_eq!(server.engine.store().claim(claim).await.unwrap().len(), 1);
     let server = server.restart();
     let adapter = Told::to_find(&[verified()]);
-    assert_eq!(server.engine.carry_out_due(&adapter).await.unwrap(), 0, "it is still held");
+    assert_eq!(
+        server.engine.outbox().carry_out_due(&adapter).await.unwrap(),
+        0,
+        "it is still held"
+    );
     server.clock.advance(Span::from_millis(60_000));
-    assert_eq!(server.engine.carry_out_due(&adapter).await.unwrap(), 1);
+    assert_eq!(server.engine.outbox().carry_out_due(&adapter).await.unwrap(), 1);
     let events = story(&server.engine, &handoff_stream(id)).await;
     assert_eq!(events.last().map(String::as_str), Some("handoff.accepted"));
 }
@@ -142,7 +146,7 @@ async fn nobody_looks_at_what_was_withdrawn() {
     let withdraw = Command::Handoff(HandoffCommand::Withdraw { why: None });
     server.engine.submit(&agent("alice"), handoff_stream(id), withdraw, None).await.unwrap();
     let adapter = Told::to_find(&[verified()]);
-    assert_eq!(server.engine.carry_out_due(&adapter).await.unwrap(), 0);
+    assert_eq!(server.engine.outbox().carry_out_due(&adapter).await.unwrap(), 0);
     let events = story(&server.engine, &handoff_stream(id)).await;
     assert_eq!(events.last().map(String::as_str), Some("handoff.closed"));
 }
@@ -167,16 +171,24 @@ async fn a_work_queue_is_asked_once_and_again_only_after_a_crash() {
     }
     let now = server.engine.clock().now();
     let until = now.plus(Span::from_millis(60_000));
-    let names = engine::port::Names::Without("deliver/");
-    let claim = engine::port::Claim { now, until, limit: 1, names };
+    let names = engine::ports::store::Names::Without("deliver/");
+    let claim = engine::ports::store::Claim { now, until, limit: 1, names };
     assert_eq!(server.engine.store().claim(claim).await.unwrap().len(), 1);
     let server = server.restart();
     let without_queue = Told::to_find(&[]);
-    assert_eq!(server.engine.carry_out_due(&without_queue).await.unwrap(), 0, "it is still held");
+    assert_eq!(
+        server.engine.outbox().carry_out_due(&without_queue).await.unwrap(),
+        0,
+        "it is still held"
+    );
     server.clock.advance(Span::from_millis(60_000));
-    assert_eq!(server.engine.carry_out_due(&without_queue).await.unwrap(), 1);
+    assert_eq!(server.engine.outbox().carry_out_due(&without_queue).await.unwrap(), 1);
     server.clock.advance(Span::from_hours(1));
-    assert_eq!(server.engine.carry_out_due(&without_queue).await.unwrap(), 0, "that was all");
+    assert_eq!(
+        server.engine.outbox().carry_out_due(&without_queue).await.unwrap(),
+        0,
+        "that was all"
+    );
     let events = story(&server.engine, &handoff_stream(id)).await;
     assert_eq!(events[3..], ["handoff.activated", "handoff.workq_degraded"]);
 }

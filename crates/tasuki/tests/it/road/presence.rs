@@ -11,7 +11,7 @@ use crate::support::{agent, agent_stream, default_teamspace, id, operator};
 async fn only_the_first_connection_and_the_end_of_the_last_are_written() {
     let server = with_humans(&["ann"]).await;
     says(&server, "ann", Presence::Available).await;
-    let open = || server.engine.connection_opened(&default_teamspace(), &id("ann"));
+    let open = || server.engine.queues().connection_opened(&default_teamspace(), &id("ann"));
     let (first, second) = (open(), open());
     settle(&server).await;
     drop(first);
@@ -34,7 +34,7 @@ async fn only_the_first_connection_and_the_end_of_the_last_are_written() {
 #[tokio::test]
 async fn a_lost_connection_is_noticed_after_its_grace_and_not_before() {
     let server = with_humans(&["ann"]).await;
-    let open = || server.engine.connection_opened(&default_teamspace(), &id("ann"));
+    let open = || server.engine.queues().connection_opened(&default_teamspace(), &id("ann"));
     let connection = open();
     settle(&server).await;
     says(&server, "ann", Presence::Available).await;
@@ -68,8 +68,9 @@ async fn a_lost_connection_is_noticed_after_its_grace_and_not_before() {
 #[tokio::test]
 async fn a_restart_loses_every_connection_and_forgets_no_deadline() {
     let server = with_humans(&["ann", "ben", "cat"]).await;
-    let open =
-        |server: &Server, name| server.engine.connection_opened(&default_teamspace(), &id(name));
+    let open = |server: &Server, name| {
+        server.engine.queues().connection_opened(&default_teamspace(), &id(name))
+    };
     // They count with the run that is about to end.
     let connections = ["ann", "ben"].map(|name| open(&server, name));
     settle(&server).await;
@@ -80,12 +81,16 @@ async fn a_restart_loses_every_connection_and_forgets_no_deadline() {
     drop(connections);
     // Ben is back before the server checks which connections are gone.
     let _connection = open(&server, "ben");
-    server.engine.note_all_disconnected().await.expect("the store works");
+    server.engine.queues().note_all_disconnected().await.expect("the store works");
     let last = async |name| story(&server.engine, &agent_stream(name)).await.pop().unwrap();
     assert_eq!(last("ann").await, "agent.connection_lost");
     assert_eq!(last("ben").await, "agent.presence_changed");
     assert_eq!(last("cat").await, "agent.presence_changed");
-    assert_eq!(server.engine.note_all_disconnected().await.unwrap(), 1, "ben, who is there");
+    assert_eq!(
+        server.engine.queues().note_all_disconnected().await.unwrap(),
+        1,
+        "ben, who is there"
+    );
     server.clock.advance(Span::from_millis(30_000));
     let server = server.restart();
     assert_eq!(server.engine.fire_due_deadlines().await.unwrap(), 1);
@@ -114,11 +119,11 @@ async fn says(server: &Server, name: &str, presence: Presence) {
 }
 
 async fn settle(server: &Server) {
-    server.engine.settle_connections().await.expect("the store works");
+    server.engine.queues().settle_connections().await.expect("the store works");
 }
 
 async fn ann(server: &Server) -> Agent {
-    let state = server.engine.current(&agent_stream("ann")).await.expect("a state");
+    let state = server.engine.read().current(&agent_stream("ann")).await.expect("a state");
     match state.as_deref() {
         Some(State::Agent(agent)) => agent.clone(),
         other => panic!("not an agent: {other:?}"),

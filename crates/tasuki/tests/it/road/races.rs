@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::Engine;
-use engine::clock::ManualClock;
-use engine::ids::SeededIds;
-use engine::port::{HandoffFilter, ListOf};
+use engine::ports::clock::ManualClock;
+use engine::ports::ids::SeededIds;
+use engine::ports::store::{HandoffFilter, ListOf};
 use protocol::handoff;
 use protocol::ledger::Stream;
 use protocol::step::{Command, State};
@@ -127,11 +127,11 @@ async fn two_engines_on_one_store_keep_every_promise() {
     }
     let engine = &engines[0];
     let all = ListOf::Handoffs(HandoffFilter::default());
-    let page = engine.list(&default_teamspace(), all, None, 200).await.unwrap();
+    let page = engine.read().list(&default_teamspace(), all, None, 200).await.unwrap();
     assert!(page.items.len() > 1);
     for item in &page.items {
         story(engine, &item.stream).await;
-        assert_eq!(engine.rebuild(&item.stream).await.unwrap(), *item.state);
+        assert_eq!(engine.read().rebuild(&item.stream).await.unwrap(), *item.state);
     }
 }
 
@@ -157,7 +157,7 @@ async fn play(engine: &Engine, task: usize) {
 async fn active_of(engine: &Engine, task: &str) -> Vec<Stream> {
     let filter =
         HandoffFilter { task_id: Some(task.parse().expect("a task")), ..HandoffFilter::default() };
-    let page = engine.list(&default_teamspace(), ListOf::Handoffs(filter), None, 200).await;
+    let page = engine.read().list(&default_teamspace(), ListOf::Handoffs(filter), None, 200).await;
     let page = page.expect("a list can be read");
     let active = page.items.into_iter().filter(|item| match item.state.as_ref() {
         State::Handoff(handoff) => handoff.status().is_active(),

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use aaep::cursor::Cursor;
 use aaep::event::Decision;
 use aaep::machine::Outcome;
-use engine::announce::{Heard, session_stream};
-use engine::sessions::Question;
-use engine::submit::{Done, SubmitError};
+use engine::aaep::announce::{Heard, session_stream};
+use engine::aaep::sessions::Question;
+use engine::road::submit::{Done, SubmitError};
 use protocol::agent::{self, Kind, Profile};
 use protocol::caller::{Caller, Principal};
 use protocol::ids::{SessionId, TeamspaceId};
@@ -134,11 +134,16 @@ pub(super) async fn bank() -> Server {
 }
 
 pub(super) async fn announce(server: &Server, events: Vec<Said>) -> Result<Done, SubmitError> {
-    server.engine.announce(&agent("teller"), &session(), events).await
+    server.engine.sessions().announce(&agent("teller"), &session(), events).await
 }
 
 pub(super) async fn says(server: &Server, caller: &Caller, answer: Answer) -> Heard {
-    server.engine.answer(caller, &session(), answer).await.expect("an answer is never an error")
+    server
+        .engine
+        .sessions()
+        .answer(caller, &session(), answer)
+        .await
+        .expect("an answer is never an error")
 }
 
 pub(super) async fn names(server: &Server) -> Vec<String> {
@@ -147,7 +152,7 @@ pub(super) async fn names(server: &Server) -> Vec<String> {
 
 async fn question(server: &Server, token: &str) -> Option<Question> {
     let stream = session_stream(&operator(), &session());
-    server.engine.question(&stream, token).await.expect("it can be read")
+    server.engine.sessions().question(&stream, token).await.expect("it can be read")
 }
 
 /// `index rule` of a refusal, or its code.
@@ -176,13 +181,13 @@ async fn a_human_accepts_and_the_session_goes_on_to_its_end() {
     let expected = ["session.announced", "session.answered", "session.announced"];
     assert_eq!(names(&server).await, expected);
     let stream = session_stream(&operator(), &session());
-    let held = server.engine.session(&stream).await.unwrap().expect("it exists");
+    let held = server.engine.sessions().session(&stream).await.unwrap().expect("it exists");
     assert_eq!((held.status, held.n_events), (Status::Completed, 13));
     let after = announce(&server, vec![event(14, "session.completed", json!({}))]).await;
     assert_eq!(why(&after), "0 type");
     // The state in memory matches the ledger.
-    let rebuilt = server.engine.rebuild(&stream).await.expect("the ledger makes sense");
-    assert_eq!(Some(&rebuilt), server.engine.current(&stream).await.unwrap().as_deref());
+    let rebuilt = server.engine.read().rebuild(&stream).await.expect("the ledger makes sense");
+    assert_eq!(Some(&rebuilt), server.engine.read().current(&stream).await.unwrap().as_deref());
 }
 
 #[tokio::test]
@@ -224,7 +229,7 @@ async fn only_the_first_answer_of_somebody_entitled_counts() {
     assert_eq!(names(&server).await, ["session.announced"]);
     let large = json!({ "note": "x".repeat(MODIFIED_ACTION_BYTES_MAX) }).as_object().cloned();
     let large = Answer { modified_action: large, ..yes() };
-    let refused = server.engine.answer(&agent("dana"), &session(), large).await;
+    let refused = server.engine.sessions().answer(&agent("dana"), &session(), large).await;
     let Err(SubmitError::Rejected(refused)) = refused else { panic!("it is too large") };
     assert_eq!(refused.code(), "schema_invalid");
     let instead = json!({ "amount": 50 }).as_object().cloned();
@@ -269,8 +274,8 @@ async fn a_rule_does_not_consent_to_what_cannot_be_undone() {
     assert_eq!(says(&server, &agent("dana"), by("auto:policy")).await, Heard::Yes);
     assert_eq!(code(&announce(&server, vec![transfers(3)]).await), "protocol_violation");
     let stream = session_stream(&operator(), &session());
-    let rebuilt = server.engine.rebuild(&stream).await.expect("the ledger makes sense");
-    assert_eq!(Some(&rebuilt), server.engine.current(&stream).await.unwrap().as_deref());
+    let rebuilt = server.engine.read().rebuild(&stream).await.expect("the ledger makes sense");
+    assert_eq!(Some(&rebuilt), server.engine.read().current(&stream).await.unwrap().as_deref());
 }
 
 #[tokio::test]
@@ -301,8 +306,8 @@ async fn who_said_no_is_not_asked_the_same_again_at_once() {
     server.engine.fire_due_deadlines().await.expect("the store works");
     announce(&server, again(11, json!({}))).await.expect("that was no answer");
     let stream = session_stream(&operator(), &session());
-    let rebuilt = server.engine.rebuild(&stream).await.expect("the ledger makes sense");
-    assert_eq!(Some(&rebuilt), server.engine.current(&stream).await.unwrap().as_deref());
+    let rebuilt = server.engine.read().rebuild(&stream).await.expect("the ledger makes sense");
+    assert_eq!(Some(&rebuilt), server.engine.read().current(&stream).await.unwrap().as_deref());
 }
 
 #[tokio::test]
@@ -326,8 +331,8 @@ async fn what_nobody_answers_ends_by_itself_once_also_after_a_restart() {
     let refused = announce(&server, vec![transfers(8)]).await;
     assert_eq!(code(&refused), "protocol_violation");
     let stream = session_stream(&operator(), &session());
-    let rebuilt = server.engine.rebuild(&stream).await.expect("the ledger makes sense");
-    assert_eq!(Some(&rebuilt), server.engine.current(&stream).await.unwrap().as_deref());
+    let rebuilt = server.engine.read().rebuild(&stream).await.expect("the ledger makes sense");
+    assert_eq!(Some(&rebuilt), server.engine.read().current(&stream).await.unwrap().as_deref());
 }
 
 #[tokio::test]
@@ -338,7 +343,7 @@ async fn a_producer_waits_for_the_decision_with_one_request() {
     let waiting = {
         let (engine, stream) = (server.engine.clone(), stream.clone());
         let wait = Span::from_millis(20_000);
-        tokio::spawn(async move { engine.question_settled(&stream, TOKEN, wait).await })
+        tokio::spawn(async move { engine.sessions().question_settled(&stream, TOKEN, wait).await })
     };
     says(&server, &agent("dana"), answer(TOKEN, Decision::Reject)).await;
     let found = waiting.await.expect("it ends").expect("it can be read");
@@ -405,14 +410,15 @@ async fn all_of_a_batch_is_recorded_or_nothing() {
     }
     announce(&server, opening()).await.expect("the session opens");
     let stolen = vec![event(8, "state.changed", json!({ "from_state": "a", "to_state": "b" }))];
-    let by_other = server.engine.announce(&agent("other"), &session(), stolen).await;
+    let by_other = server.engine.sessions().announce(&agent("other"), &session(), stolen).await;
     assert_eq!(code(&by_other), "not_allowed");
     for caller in [agent("dana"), operator()] {
         let id: SessionId = "sess_new".parse().expect("an id");
         let begun = Said::new(
             started(1).text().replace(session().as_str(), id.as_str()).replace("teller", "dana"),
         );
-        let refused = server.engine.announce(&caller, &id, vec![begun.expect("JSON")]).await;
+        let refused =
+            server.engine.sessions().announce(&caller, &id, vec![begun.expect("JSON")]).await;
         assert_eq!(code(&refused), "not_allowed", "{}", caller.principal);
     }
 }
@@ -451,7 +457,7 @@ async fn requests_that_wait_share_an_entry_and_fail_alone() {
             _ => vec![progress(number)],
         };
         asked.spawn(async move {
-            let result = engine.announce(&agent("teller"), &session(), events).await;
+            let result = engine.sessions().announce(&agent("teller"), &session(), events).await;
             (number, why(&result))
         });
     }
@@ -466,7 +472,8 @@ async fn requests_that_wait_share_an_entry_and_fail_alone() {
     let mut seen = BTreeSet::new();
     let mut after = None;
     loop {
-        let page = server.engine.session_events(&stream, after, 50).await.expect("a page");
+        let page =
+            server.engine.sessions().session_events(&stream, after, 50).await.expect("a page");
         let (events, has_more) = page.expect("the cursor is from here");
         assert!(events.windows(2).all(|pair| pair[0].cursor < pair[1].cursor));
         seen.extend(events.iter().map(|placed| placed.said.text().to_owned()));
@@ -476,10 +483,10 @@ async fn requests_that_wait_share_an_entry_and_fail_alone() {
         }
     }
     assert_eq!(seen.len(), 191, "each once");
-    let place = server.engine.place_of_event(&stream, "evt_7").await.unwrap();
+    let place = server.engine.sessions().place_of_event(&stream, "evt_7").await.unwrap();
     assert!(place.is_some(), "an event is found by its id");
     let nowhere = Some(Cursor { sequence: 1, index: 0 });
-    assert!(server.engine.session_events(&stream, nowhere, 5).await.unwrap().is_err());
+    assert!(server.engine.sessions().session_events(&stream, nowhere, 5).await.unwrap().is_err());
 }
 
 #[tokio::test]
@@ -489,7 +496,8 @@ async fn what_was_announced_can_be_erased_and_is_not_said_again() {
     let stream = session_stream(&operator(), &session());
     let erase = Command::Erase { position: 1, reason: "asked for".to_owned() };
     server.engine.submit(&operator(), stream.clone(), erase, None).await.expect("an operator may");
-    let (events, _) = server.engine.session_events(&stream, None, 50).await.unwrap().unwrap();
+    let (events, _) =
+        server.engine.sessions().session_events(&stream, None, 50).await.unwrap().unwrap();
     assert!(events.is_empty(), "{events:?}");
     announce(&server, vec![started(1)]).await.expect("it is known, whatever it said");
     says(&server, &agent("dana"), answer(TOKEN, Decision::Accept)).await;

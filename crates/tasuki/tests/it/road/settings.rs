@@ -30,7 +30,7 @@ async fn configure(engine: &Engine, minutes: i64) {
 
 /// How many minutes the target of a handoff has.
 async fn minutes(engine: &Engine, stream: &Stream) -> Option<i64> {
-    let item = engine.item(stream).await.expect("it can be read").expect("it is there");
+    let item = engine.read().item(stream).await.expect("it can be read").expect("it is there");
     let State::Handoff(handoff) = item.state.as_ref() else { panic!("a handoff") };
     let Handoff::Made(made) = handoff.as_ref() else { panic!("it was proposed") };
     made.terms.slas.proposed.map(|span| span.as_millis() / 60_000)
@@ -62,7 +62,7 @@ async fn a_teamspace_speaks_for_itself_alone() {
     let mut stranger = operator();
     stranger.teamspace = other.clone();
     for teamspace in [default_teamspace(), other.clone()] {
-        assert_eq!(server.engine.settings(&teamspace).await.unwrap(), Settings::default());
+        assert_eq!(server.engine.read().settings(&teamspace).await.unwrap(), Settings::default());
     }
     let own = Stream::of_teamspace(default_teamspace());
     let refused = server.engine.submit(&stranger, own.clone(), limit(3), None).await;
@@ -73,7 +73,7 @@ async fn a_teamspace_speaks_for_itself_alone() {
     server.engine.submit(&stranger, theirs, limit(3), None).await.unwrap();
     let stream = proposed(&server.engine, "barry", "tim", "t1").await;
     assert_eq!(minutes(&server.engine, &stream).await, None);
-    assert_ne!(server.engine.settings(&other).await.unwrap(), Settings::default());
+    assert_ne!(server.engine.read().settings(&other).await.unwrap(), Settings::default());
 }
 
 /// One caller changes the limit repeatedly while others propose. A proposal after an acknowledged

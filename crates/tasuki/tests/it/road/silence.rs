@@ -3,9 +3,9 @@
 use aaep::event::{Boundary, Decision};
 use aaep::handshake::Request;
 use aaep::read::read;
-use engine::announce::session_stream;
-use engine::handshake::Host;
-use engine::listening::{Heard, Listening, Resume};
+use engine::aaep::announce::session_stream;
+use engine::aaep::handshake::Host;
+use engine::aaep::listening::{Heard, Listening, Resume};
 use protocol::ids::SubscriptionId;
 use protocol::ledger::{Stream, Subject};
 use protocol::session::Status;
@@ -36,7 +36,7 @@ fn stream() -> Stream {
 }
 
 async fn status(server: &Server) -> Status {
-    let session = server.engine.session(&stream()).await.expect("it can be read");
+    let session = server.engine.sessions().session(&stream()).await.expect("it can be read");
     session.expect("it exists").status
 }
 
@@ -52,10 +52,11 @@ async fn listen(server: &Server) -> Listening {
         ..Request::default()
     };
     request.capabilities.coalesce_boundaries = Some(vec![Boundary::Completion]);
-    let accepted = server.engine.subscribe(&agent("dana"), &Host::default(), request).await;
+    let accepted =
+        server.engine.listeners().subscribe(&agent("dana"), &Host::default(), request).await;
     let accepted = accepted.expect("the store works").expect("the terms are fine");
     let id: SubscriptionId = accepted.subscription_id.parse().expect("an id");
-    let listening = server.engine.listen(&agent("dana"), &id, Resume::No).await;
+    let listening = server.engine.listeners().listen(&agent("dana"), &id, Resume::No).await;
     listening.expect("the store works").expect("it is hers")
 }
 
@@ -96,8 +97,8 @@ async fn a_session_whose_producer_is_gone_ends_once() {
     assert!(read(&end.to_string()).is_ok());
     let back = announce(&server, vec![event(4, "session.completed", json!({}))]).await;
     assert_eq!(code(&back), "protocol_violation", "it comes too late");
-    let rebuilt = server.engine.rebuild(&stream()).await.expect("the ledger makes sense");
-    assert_eq!(Some(&rebuilt), server.engine.current(&stream()).await.unwrap().as_deref());
+    let rebuilt = server.engine.read().rebuild(&stream()).await.expect("the ledger makes sense");
+    assert_eq!(Some(&rebuilt), server.engine.read().current(&stream()).await.unwrap().as_deref());
 }
 
 #[tokio::test]
@@ -133,8 +134,8 @@ async fn who_is_heard_of_or_waits_for_an_answer_is_not_gone() {
     assert_eq!((fire(&server).await, status(&server).await), (1, Status::Cancelled));
 }
 
-fn answered() -> engine::announce::Heard {
-    engine::announce::Heard::Yes
+fn answered() -> engine::aaep::announce::Heard {
+    engine::aaep::announce::Heard::Yes
 }
 
 #[tokio::test]
@@ -150,6 +151,6 @@ async fn a_teamspace_says_how_long_a_silence_is() {
     let server = server.restart();
     server.clock.advance(Span::from_minutes(11));
     assert_eq!((fire(&server).await, status(&server).await), (1, Status::Cancelled));
-    let rebuilt = server.engine.rebuild(&stream()).await.expect("the ledger makes sense");
-    assert_eq!(Some(&rebuilt), server.engine.current(&stream()).await.unwrap().as_deref());
+    let rebuilt = server.engine.read().rebuild(&stream()).await.expect("the ledger makes sense");
+    assert_eq!(Some(&rebuilt), server.engine.read().current(&stream()).await.unwrap().as_deref());
 }

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use engine::announce::{JOINED_REQUESTS_MAX, TURN_WAIT_MAX, TURNS_AHEAD, session_stream};
-use engine::clock::Clock;
-use engine::submit::{Done, SubmitError};
+use engine::aaep::announce::{JOINED_REQUESTS_MAX, TURN_WAIT_MAX, TURNS_AHEAD, session_stream};
+use engine::ports::clock::Clock;
+use engine::road::submit::{Done, SubmitError};
 use protocol::ids::SessionId;
 use protocol::session::event::Said;
 use protocol::time::Span;
@@ -49,7 +49,9 @@ async fn with_sessions(n_sessions: usize) -> Server {
 
 fn announce(server: &Server, number: usize, said: Said) -> JoinHandle<Result<Done, SubmitError>> {
     let (engine, id) = (server.engine.clone(), session_number(number));
-    tokio::spawn(async move { engine.announce(&agent("teller"), &id, vec![of(&id, &said)]).await })
+    tokio::spawn(async move {
+        engine.sessions().announce(&agent("teller"), &id, vec![of(&id, &said)]).await
+    })
 }
 
 /// Must be recorded by now.
@@ -73,7 +75,7 @@ async fn asleep<T>(server: &Server, other: usize, waits: JoinHandle<T>) -> JoinH
 /// How many events each entry of a session has.
 async fn entries(server: &Server, number: usize) -> Vec<usize> {
     let stream = session_stream(&operator(), &session_number(number));
-    let page = server.engine.session_events(&stream, None, 256).await.expect("a page");
+    let page = server.engine.sessions().session_events(&stream, None, 256).await.expect("a page");
     let (events, _) = page.expect("it begins at the beginning");
     let mut entries: Vec<(u64, usize)> = Vec::new();
     for placed in events {
@@ -152,7 +154,7 @@ async fn what_fills_an_entry_waits_for_nothing() {
         (151..=170).map(|number| announce(&server, 3, piece(number, false))).collect();
     let last = few.into_iter().next_back().expect("there are some");
     let last = asleep(&server, 5, last).await;
-    server.engine.hurry(&agent("teller"), &session_number(3));
+    server.engine.sessions().hurry(&agent("teller"), &session_number(3));
     recorded(last).await;
     assert_eq!(
         entries(&server, 3).await,

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::port::Sequenced;
+use engine::ports::store::Sequenced;
 use protocol::agent::{Command as AgentCommand, Kind, Profile};
 use protocol::caller::{Caller, Principal};
 use protocol::codec;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine::port::{InboxStatus, List, ListOf, MessageFilter, OldestMessages};
+use engine::ports::store::{InboxStatus, List, ListOf, MessageFilter, OldestMessages};
 use protocol::codec;
 use protocol::ids::{AgentId, TeamspaceId, ThreadId};
 use protocol::ledger::{Entry, Stream, Subject};

@@ -5,8 +5,8 @@
 use std::collections::VecDeque;
 use std::fmt;
 
-use engine::ids::{Ids, SeededIds};
-use engine::submit::Key;
+use engine::ports::ids::{Ids, SeededIds};
+use engine::road::submit::Key;
 use protocol::agent::{Command as AgentCommand, Kind, Profile};
 use protocol::caller::{Caller, Principal, Role};
 use protocol::canonical;
@@ -435,7 +435,7 @@ impl Script {
 
 /// The hash of a token's secret, which is all that a store knows.
 pub fn secret_hash(number: usize) -> String {
-    engine::access::secret_hash(&secret(number))
+    engine::read::access::secret_hash(&secret(number))
 }
 
 pub fn secret(number: usize) -> String {

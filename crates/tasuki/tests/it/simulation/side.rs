@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use engine::Engine;
-use engine::clock::{Clock, ManualClock};
-use engine::ids::SeededIds;
-use engine::port::Store;
-use engine::submit::{Done, SubmitError};
+use engine::ports::clock::{Clock, ManualClock};
+use engine::ports::ids::SeededIds;
+use engine::ports::store::Store;
+use engine::road::submit::{Done, SubmitError};
 use protocol::agent::{Command as AgentCommand, Kind, Profile};
 use protocol::ledger::{Stream, Subject};
 use protocol::step::Command;

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use engine::port::{HandoffFilter, KeyScope, List, ListOf, Sequenced};
-use engine::submit::{Done, SubmitError};
+use engine::ports::store::{HandoffFilter, KeyScope, List, ListOf, Sequenced};
+use engine::road::submit::{Done, SubmitError};
 use protocol::canonical::Hash;
 use protocol::handoff::{Handoff, Made, Status, derive};
 use protocol::ids::{AgentId, HandoffId, TaskId, TeamspaceId};
@@ -180,7 +180,8 @@ impl Watch {
     async fn look_at_state(&mut self, stream: &Stream, sides: &[Side]) -> Result<(), String> {
         let mut states = Vec::new();
         for side in sides {
-            let state = side.engine.current(stream).await.map_err(|error| error.to_string())?;
+            let state =
+                side.engine.read().current(stream).await.map_err(|error| error.to_string())?;
             states.push(state.ok_or_else(|| format!("{} has no state", stream.subject))?);
         }
         same("states", &states)?;
@@ -316,11 +317,12 @@ impl Watch {
                 return Err(format!("after a crash there are {newest} of {} entries", self.cursor));
             }
             for stream in &self.touched {
-                let state = side.engine.current(stream).await.map_err(|error| error.to_string())?;
+                let state =
+                    side.engine.read().current(stream).await.map_err(|error| error.to_string())?;
                 if state.as_ref() != self.states.get(stream) {
                     return Err(format!("after a crash {} is {state:?}", stream.subject));
                 }
-                let rebuilt = side.engine.rebuild(stream).await;
+                let rebuilt = side.engine.read().rebuild(stream).await;
                 match (self.places[stream].is_erased, rebuilt) {
                     (false, Ok(rebuilt)) if Some(&rebuilt) == state.as_deref() => {}
                     (true, Err(_)) => {}
@@ -380,7 +382,7 @@ impl Watch {
 
     async fn everything(&self, side: &Side) -> Result<String, String> {
         let store = side.engine.store();
-        let failed = |error: engine::port::StoreError| error.to_string();
+        let failed = |error: engine::ports::store::StoreError| error.to_string();
         let end = Time::from_millis(i64::MAX);
         let mut armed: Vec<(Stream, _)> = Vec::new();
         for due in store.due(end, usize::MAX).await.map_err(failed)? {
@@ -428,7 +430,8 @@ impl Watch {
             }
         }
         for number in 0..40 {
-            let bearer = side.engine.authenticate(&secret(number)).await.map_err(failed)?;
+            let bearer =
+                side.engine.access().authenticate(&secret(number)).await.map_err(failed)?;
             text.push_str(&format!("{bearer:?}\n"));
         }
         Ok(text)

@@ -1,6 +1,6 @@
 //! Conversations in lists, and their transcripts by number.
 
-use engine::port::{Commit, ConversationFilter, List, ListOf, Sequenced};
+use engine::ports::store::{Commit, ConversationFilter, List, ListOf, Sequenced};
 use protocol::callback::Callback;
 use protocol::conversation::Status;
 use protocol::conversation::state::{Closed, Conversation, Setup, Transcript, Turn};

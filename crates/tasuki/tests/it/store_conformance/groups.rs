@@ -1,6 +1,6 @@
 //! Many commits at once: they are decided in order, each by itself, and numbered without a gap.
 
-use engine::port::CommitError;
+use engine::ports::store::CommitError;
 use protocol::handoff::Status;
 use protocol::ledger::Subject;
 

@@ -1,6 +1,6 @@
 //! Lists: every filter, in pages of every size, within one teamspace and never beyond.
 
-use engine::port::{HandoffFilter, List, ListOf};
+use engine::ports::store::{HandoffFilter, List, ListOf};
 use protocol::handoff::Status;
 use protocol::ids::TokenId;
 use protocol::ledger::{Stream, Subject};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine::port::{
+use engine::ports::store::{
     Commit, CommitError, InboxCounts, InboxStatus, List, ListOf, MessageFilter, OldestMessages,
     Snapshot,
 };

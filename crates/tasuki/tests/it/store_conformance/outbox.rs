@@ -1,6 +1,6 @@
 //! Effects under a lease: no worker does what another holds, and no wanted effect is lost.
 
-use engine::port::{Claim, Claimed, Names, OutboxWrite, Store};
+use engine::ports::store::{Claim, Claimed, Names, OutboxWrite, Store};
 use protocol::handoff::Status;
 use protocol::time::Time;
 

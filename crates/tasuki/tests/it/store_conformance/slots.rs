@@ -1,7 +1,7 @@
 //! Slots: keys that are listed together, and at most as many taken as an agent may hold.
 
 use engine::Engine;
-use engine::port::CommitError;
+use engine::ports::store::CommitError;
 use protocol::agent::{Command, Kind, Profile, slot_key, slot_prefix};
 use protocol::handoff::Status;
 use protocol::ledger::Subject;

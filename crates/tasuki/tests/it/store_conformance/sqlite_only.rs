@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use engine::port::{
+use engine::ports::store::{
     CommitError, HandoffFilter, KeyedOutcome, List, ListOf, Sealed, Store, StoreError,
 };
 use protocol::handoff;

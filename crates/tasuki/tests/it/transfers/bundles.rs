@@ -1,6 +1,7 @@
 //! The bundle that a person gets in advance: the newest is shown, each can be read by its id, and a
 //! blind transfer brings none.
 
+use protocol::narrator::texts::Message;
 use serde_json::{Value, json};
 use tasuki::client::{Call, Client};
 
@@ -99,4 +100,34 @@ async fn what_is_passed_on_blindly_is_told_as_that() {
     assert_eq!(parts[1]["transferType"], "bot_to_human", "as it was for hana");
     let seen = shown(&ivan, &transfer).await;
     assert_eq!((&seen["type"], &seen["bundle"]), (&json!("blind"), &Value::Null));
+}
+
+/// The reason of a step is for members. The customer gets the text meant for them, or a sentence of
+/// ours.
+#[tokio::test]
+async fn each_reader_learns_why_another_person_takes_over() {
+    let sentence = Message::TransferPassedOn { from: "hana", to: "ivan" }.in_language("en").normal;
+    let sentence = Some(sentence.as_str());
+    for (customer_text, told) in [(Some("Ivan may refund more."), None), (None, sentence)] {
+        let desk = Desk::open(json!({ "mode": "pick" })).await;
+        let (hana, ivan) = (desk.person("hana").await, desk.person("ivan").await);
+        let first = json!({ "epoch": 1, "reason": "a refund", "customer_text": "Hana can help." });
+        let transfer = desk.request(&desk.bob, first).await;
+        act(&hana, &transfer, "pickup", json!({ "epoch": 2, "accept": true })).await;
+        let mut second = json!({ "to": "ivan", "type": "warm", "reason": "tax", "epoch": 3 });
+        if let Some(text) = customer_text {
+            second["customer_text"] = text.into();
+        }
+        act(&hana, &transfer, "transfer", second).await;
+        act(&ivan, &transfer, "accept", json!({ "epoch": 3 })).await;
+
+        let arrival = parts(&desk, &ivan).await.pop().expect("it is told");
+        assert_eq!((&arrival["reason"], &arrival["reasonBy"]), (&json!("tax"), &json!("agent")));
+        let inside = shown(&hana, &transfer).await;
+        assert_eq!(inside["customer_text"].as_str(), customer_text, "{inside}");
+        let told = told.or(customer_text).expect("one of the two");
+        let arrival = parts(&desk, &desk.customer).await.pop().expect("it is told");
+        assert_eq!(arrival["reason"], told, "{arrival}");
+        assert_eq!(shown(&desk.customer, &transfer).await["reason"], told);
+    }
 }

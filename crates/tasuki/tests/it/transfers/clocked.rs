@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use engine::Engine;
-use engine::clock::ManualClock;
-use engine::port::Store;
-use engine::submit::SubmitError;
+use engine::ports::clock::ManualClock;
+use engine::ports::store::Store;
+use engine::road::submit::SubmitError;
 use protocol::agent::{self, Kind, Presence, Profile};
 use protocol::caller::{Caller, Principal};
 use protocol::conversation::command::Open;
@@ -83,7 +83,7 @@ impl Clocked {
     }
 
     pub async fn conversation(&self) -> Conversation {
-        let state = self.engine.current(&self.stream).await.expect("it can be read");
+        let state = self.engine.read().current(&self.stream).await.expect("it can be read");
         match state.as_deref() {
             Some(State::Conversation(conversation)) => conversation.as_ref().clone(),
             other => panic!("no conversation: {other:?}"),
@@ -93,9 +93,9 @@ impl Clocked {
     /// Time passes, and the server does what is due. Returns the state of the conversation.
     pub async fn after(&self, span: Span) -> String {
         self.clock.advance(span);
-        self.engine.settle_connections().await.expect("the store works");
+        self.engine.queues().settle_connections().await.expect("the store works");
         self.engine.fire_due_deadlines().await.expect("the store works");
-        self.engine.dispatch_due().await.expect("the store works");
+        self.engine.queues().dispatch_due().await.expect("the store works");
         let conversation = self.conversation().await;
         let transfer = conversation.transfer.as_ref().expect("it was asked for");
         format!("{} {}@{}", transfer.status().as_str(), conversation.holder, conversation.epoch)
@@ -103,7 +103,8 @@ impl Clocked {
 
     /// The last entry of a stream: its name and what it says.
     pub async fn last(&self, stream: &Stream) -> (String, Value) {
-        let mut newest = self.engine.history(stream, u64::MAX, 1).await.expect("it can be read");
+        let mut newest =
+            self.engine.read().history(stream, u64::MAX, 1).await.expect("it can be read");
         let entry = newest.remove(0).entry;
         let body = entry.body.text().expect("nothing was erased");
         (entry.name.into_owned(), serde_json::from_str(body).expect("JSON"))

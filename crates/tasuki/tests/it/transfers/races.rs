@@ -62,7 +62,7 @@ async fn whoever_answers_while_leaving_keeps_nobody() {
         let (leaving, n_yields) = (desk.clone(), random.below(3_000));
         let leaving = tokio::spawn(async move {
             leaving.say(Presence::Offline).await;
-            leaving.engine.dispatch_due().await.expect("the store works");
+            leaving.engine.queues().dispatch_due().await.expect("the store works");
         });
         let answering = desk.clone();
         let answering = tokio::spawn(async move {

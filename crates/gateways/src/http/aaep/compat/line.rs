@@ -9,10 +9,10 @@ use aaep::event::Boundary;
 use aaep::handshake::{Accepted, Close, Handshake, Producer, Rejected, Request, read_handshake};
 use aaep::shape::Cursor;
 use aaep::{EXTENSION, VERSION};
-use engine::announce::session_stream;
-use engine::handshake::Host;
-use engine::listening::{Heard, Listening, Resume, Told};
-use engine::submit::SubmitError;
+use engine::aaep::announce::session_stream;
+use engine::aaep::handshake::Host;
+use engine::aaep::listening::{Heard, Listening, Resume, Told};
+use engine::road::submit::SubmitError;
 use protocol::ids::{SessionId, SubscriptionId};
 use protocol::time::Span;
 use serde_json::{Map, Value, json};
@@ -175,7 +175,8 @@ impl Line {
             Ok(Handshake::Renegotiate(asked)) => {
                 let host = host(&self.gateway, &self.mount, &asked.capabilities);
                 let caller = &self.mount.asker.caller;
-                let agreed = self.gateway.engine.renegotiate(caller, &host, &asked).await?;
+                let agreed =
+                    self.gateway.engine.listeners().renegotiate(caller, &host, &asked).await?;
                 if agreed.is_err() {
                     // That has ended the subscription, but the listener stays connected.
                     self.go_on().await?;
@@ -272,7 +273,7 @@ impl Drop for Line {
 async fn some_wait(gateway: &Aaep, mount: &Mount, asked: &VecDeque<SessionId>) -> bool {
     for session in asked {
         let stream = session_stream(&mount.asker.caller, session);
-        match gateway.engine.session(&stream).await {
+        match gateway.engine.sessions().session(&stream).await {
             Ok(Some(session)) if !session.machine.pending().is_empty() => return true,
             Ok(_) => {}
             Err(error) => {
@@ -286,7 +287,7 @@ async fn some_wait(gateway: &Aaep, mount: &Mount, asked: &VecDeque<SessionId>) -
 
 async fn end(gateway: &Aaep, mount: &Mount, key: &Key, id: SubscriptionId) {
     let close = Close { subscription_id: id.to_string(), ..Close::default() };
-    if let Err(error) = gateway.engine.close(&mount.asker.caller, &close).await {
+    if let Err(error) = gateway.engine.listeners().close(&mount.asker.caller, &close).await {
         tracing::debug!(?error, "a subscription ends by itself");
     }
     gateway.compat.lines.forget(key, &id, gateway.engine.clock().now());
@@ -298,7 +299,8 @@ async fn listen(
     id: &SubscriptionId,
     from: Cursor,
 ) -> Result<Listening, Problem> {
-    let listening = gateway.engine.listen(&mount.asker.caller, id, Resume::After(from)).await?;
+    let listening =
+        gateway.engine.listeners().listen(&mount.asker.caller, id, Resume::After(from)).await?;
     listening.ok_or_else(|| Problem::not_found("subscription"))
 }
 
@@ -308,7 +310,7 @@ async fn subscribe(
     request: Request,
 ) -> Result<Result<Accepted, Rejected>, Problem> {
     let host = host(gateway, mount, &request.capabilities);
-    let agreed = gateway.engine.subscribe(&mount.asker.caller, &host, request).await;
+    let agreed = gateway.engine.listeners().subscribe(&mount.asker.caller, &host, request).await;
     agreed.map_err(|error: SubmitError| error.into())
 }
 

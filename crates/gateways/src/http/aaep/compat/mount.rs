@@ -58,7 +58,7 @@ impl FromRequestParts<Aaep> for Mount {
         let Named(agent) = agent?;
         let subject = Subject::Agent(agent.clone());
         let stream = Stream { teamspace: asker.caller.teamspace.clone(), subject };
-        let found = gateway.engine.current(&stream).await?;
+        let found = gateway.engine.read().current(&stream).await?;
         let Some(Aggregate::Agent(found)) = found.as_deref() else {
             return Err(Problem::not_found("agent"));
         };

@@ -8,10 +8,10 @@ use aaep::handshake::{
     Handshake, Reason, Rejected, Request, is_handshake, is_request, read_handshake,
 };
 use aaep::negotiate;
-use engine::announce::session_stream;
-use engine::listening::Resume;
-use engine::port::StoreError;
-use engine::sessions::{DECISION_WAIT_MAX, Question};
+use engine::aaep::announce::session_stream;
+use engine::aaep::listening::Resume;
+use engine::aaep::sessions::{DECISION_WAIT_MAX, Question};
+use engine::ports::store::StoreError;
 use protocol::caller::Caller;
 use protocol::ids::SubscriptionId;
 use protocol::session::event::Said as Event;
@@ -73,7 +73,7 @@ impl<W: Wire> Open<W> {
         self.announced_of.push_back(session.clone());
         self.announcing_bytes += n_bytes;
         let mut announcing: Pending<Announced> = Box::pin(async move {
-            let result = engine.announce(&caller, &session, events).await.map(|_| ());
+            let result = engine.sessions().announce(&caller, &session, events).await.map(|_| ());
             if result.is_err() {
                 counted.give_back();
             }
@@ -88,7 +88,9 @@ impl<W: Wire> Open<W> {
         if !self.has_room() {
             let Connection { gateway, asker, .. } = &self.connection;
             let sessions: BTreeSet<_> = self.announced_of.iter().collect();
-            sessions.into_iter().for_each(|one| gateway.engine.hurry(&asker.caller, one));
+            sessions
+                .into_iter()
+                .for_each(|one| gateway.engine.sessions().hurry(&asker.caller, one));
         }
         Ok(())
     }
@@ -115,7 +117,8 @@ impl<W: Wire> Open<W> {
         Box::pin(async move {
             loop {
                 let token = &asking.reply_token;
-                let found = engine.question_settled(&stream, token, DECISION_WAIT_MAX).await?;
+                let found =
+                    engine.sessions().question_settled(&stream, token, DECISION_WAIT_MAX).await?;
                 match found {
                     Some(Question::Open { .. }) => {}
                     Some(question) => return Ok((asking, question)),
@@ -131,7 +134,7 @@ impl<W: Wire> Open<W> {
         match message {
             Handshake::Request(request) => self.subscribe(request).await,
             Handshake::Renegotiate(asked) => {
-                match engine.renegotiate(caller, &gateway.host(), &asked).await {
+                match engine.listeners().renegotiate(caller, &gateway.host(), &asked).await {
                     Ok(Ok(accepted)) => Ok(Ok(vec![Handshake::Accepted(accepted).write()])),
                     Ok(Err(rejected)) => {
                         let is_own = self.is_own(&asked.subscription_id);
@@ -140,7 +143,7 @@ impl<W: Wire> Open<W> {
                     Err(error) => Ok(Err(error.into())),
                 }
             }
-            Handshake::Close(close) => match engine.close(caller, &close).await {
+            Handshake::Close(close) => match engine.listeners().close(caller, &close).await {
                 Ok(()) if self.is_own(&close.subscription_id) => {
                     self.subscription = None;
                     Err(Farewell::Left)
@@ -150,7 +153,12 @@ impl<W: Wire> Open<W> {
             },
             reply @ (Handshake::ConfirmationReply(_) | Handshake::ClarificationReply(_)) => {
                 // The next events of the session show whether the answer counted.
-                Ok(engine.reply(caller, &reply).await.map(|()| Vec::new()).map_err(Problem::from))
+                Ok(engine
+                    .listeners()
+                    .reply(caller, &reply)
+                    .await
+                    .map(|()| Vec::new())
+                    .map_err(Problem::from))
             }
             Handshake::Accepted(_) | Handshake::Rejected(_) => {
                 let expected = "an event, a subscription.request, .renegotiate or .close, or a \
@@ -180,14 +188,15 @@ impl<W: Wire> Open<W> {
             Err(problem) => return Ok(Err(problem)),
         };
         let (engine, caller) = (&gateway.engine, &asker.caller);
-        let accepted = match engine.subscribe(caller, &gateway.host(), request).await {
+        let accepted = match engine.listeners().subscribe(caller, &gateway.host(), request).await {
             Ok(Ok(accepted)) => accepted,
             Ok(Err(rejected)) => return self.reject(rejected, true).await.map(Ok),
             Err(error) => return Ok(Err(error.into())),
         };
         let id: SubscriptionId = accepted.subscription_id.parse().expect("it was just made");
         let goes_on = resume != Resume::No;
-        let mut listening = engine.listen(caller, &id, resume).await?.ok_or(Farewell::Over)?;
+        let mut listening =
+            engine.listeners().listen(caller, &id, resume).await?.ok_or(Farewell::Over)?;
         if goes_on {
             listening.ask_again().await?;
         }

@@ -6,7 +6,7 @@ use aaep::handshake::{ClarificationReply, ConfirmationReply, Handshake, Response
 use aaep::machine::Outcome;
 use aaep::stamp::stamp;
 use aaep::{EXTENSION, read};
-use engine::sessions::Question;
+use engine::aaep::sessions::Question;
 use protocol::ids::SessionId;
 use protocol::session::{Given, Response};
 use protocol::time::Time;

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use engine::query::LIST_ROWS_MAX;
+use engine::read::query::LIST_ROWS_MAX;
 use protocol::handoff::check::{Delegation, Proposal};
 use protocol::handoff::edit::OfferEdit;
 use protocol::handoff::package::Offer;

@@ -8,7 +8,7 @@ use aaep::capabilities::Capabilities;
 use aaep::event::Boundary;
 use aaep::read::read;
 use aaep::shape::{Cursor, Prepared, Shaper};
-use engine::ids::SeededIds;
+use engine::ports::ids::SeededIds;
 use serde_json::json;
 
 use super::*;

@@ -46,7 +46,7 @@ fn a_line_is_for_what_was_shown_when_it_began() {
     let (free, japanese) = ([clarification(3)], [confirmation(1, "貯蓄口座に送金する", true)]);
     let mixed = [choice(1), delete(), clarification(3)];
     let number_alone = "question 3: expected #3 and a text";
-    let rows: [Row<'_>; 42] = [
+    let rows: [Row<'_>; 43] = [
         (&[], &[], "accept", Err(NothingWaits)),
         (&[], &[1], "accept", Err(Closed(1))),
         (&[pay()], &[], "accept", Err(TypedBefore(1))),
@@ -85,6 +85,7 @@ fn a_line_is_for_what_was_shown_when_it_began() {
         (&mixed, &[1, 2, 3], "blue", Err(Several)),
         (&mixed, &[1, 2, 3], "#1 2", Ok((1, "blue"))),
         (&mixed, &[1, 2, 3], "#1 red", Ok((1, "red"))),
+        (&mixed, &[1, 2, 3], "#1 RED", Ok((1, "red"))),
         (&mixed, &[1, 2, 3], "#3 as you like", Ok((3, "as you like"))),
         (&mixed, &[1, 2, 3], "accept 2", Ok((2, "accept"))),
         (&mixed, &[1, 2, 3], "reject 2", Ok((2, "reject"))),
@@ -109,14 +110,14 @@ fn whoever_names_no_question_hears_what_waits_and_how_each_is_answered() {
     asked.add(choice(1));
     asked.add(confirmation(2, "Delete all customer records", true));
     let english = "several questions wait: say which one, with its number\n\
-        question 1, Which colour?: type #1 and the number or the value of a choice\n\
+        question 1, Which colour?: type #1 and the number or the name of a choice\n\
         question 2, Delete all customer records: type accept 2 or reject 2";
     assert_eq!(NotAnswered::Several.said(&asked).join("\n"), english);
     assert_eq!(NotAnswered::NoSuchQuestion.said(&asked), ["no such question waits"]);
     // A change of language applies to the questions from then on, and to the answers.
     asked.speak(Speech::new(Some("de")));
     let german = "mehrere Fragen warten: sagen Sie mit der Nummer, welche\n\
-        Frage 1, Which colour?: #1 und die Nummer oder den Wert einer Auswahl eintippen\n\
+        Frage 1, Which colour?: #1 und die Nummer oder den Namen einer Auswahl eintippen\n\
         Frage 2, Delete all customer records: annehmen 2 oder ablehnen 2 eintippen";
     assert_eq!(NotAnswered::Several.said(&asked).join("\n"), german);
     let put = asked.open()[1].asked(Time::from_millis(0)).join("\n");

@@ -133,7 +133,34 @@ fn a_listener_is_asked_in_their_language() {
     let now = Time::from_millis(0);
     let german = Question::of(&event, 1, now, Speech::new(Some("de"))).expect("it asks");
     let expected = "DRINGEND teller fragt, Frage 1\n  Frage: Wann?\n  1: Blau\n  \
-                    Noch Sekunden: 60.\n  Zum Antworten #1 und die Nummer oder den Wert \
+                    Noch Sekunden: 60.\n  Zum Antworten #1 und die Nummer oder den Namen \
                     einer Auswahl eintippen";
     assert_eq!(german.asked(now).join("\n"), expected);
+}
+
+/// Labels in the listener's language, from the agent itself or as a translation. The value is the
+/// agent's own name for a choice, and is not shown.
+#[test]
+fn a_choice_is_shown_by_its_label_and_taken_by_any_of_its_names() {
+    let own = json!([{"value": "blue", "label": "Blau"}, {"value": "green", "label": "Grün"}]);
+    let english = json!([{"value": "blue", "label": "Blue"}, {"value": "green", "label": "Green"}]);
+    let labels = json!({"choices": {"blue": "Blau", "green": "Grün"}});
+    for (choices, labels) in [(own, json!({})), (english, labels)] {
+        let event = json!({
+            "type": "aaep:agent.awaiting.clarification", "timeout_seconds": 60,
+            "accepted_response_kinds": ["multiple_choice"], "choices": choices,
+            "extensions": {"tasuki": {"translations": {"de": labels}}},
+        });
+        let now = Time::from_millis(0);
+        let german = Question::of(&event, 1, now, Speech::new(Some("de"))).expect("it asks");
+        let told = german.told(now);
+        assert_eq!(told[1..3], ["  1: Blau", "  2: Grün"]);
+        for typed in ["2", "Grün", "grün", "GRÜN", "green", "Green"] {
+            let answer = german.answer(typed).expect(typed);
+            assert_eq!(answer, Answer::Response(Response::Text("green".to_owned())), "{typed}");
+            assert_eq!(german.shown(&answer), "Grün");
+        }
+        let expected = "Frage 1: bitte #1 und die Nummer oder den Namen einer Auswahl eintippen";
+        assert_eq!(german.answer("rot"), Err(expected.to_owned()));
+    }
 }

@@ -3,9 +3,10 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 
+use super::asked::{Asked, is_same_name};
 use super::{Desk, Person, Then};
 use crate::cli::chat::{Facing, Typed, unknown, with_text, words};
-use crate::cli::queue;
+use crate::cli::queue::{self, name_of};
 use crate::cli::transfer;
 use crate::cli::transfer_words::did;
 use crate::client::Call;
@@ -13,7 +14,7 @@ use crate::output;
 
 const HELP: &str = "\
 What you type is said to the customer; while you advise a colleague, to the colleague. Besides:
-  /accept                  answer the ring, or pick up the next customer
+  /accept [NAME]           answer the first ring, or pick up the next customer; or NAME
   /decline [reason]        let another person be asked
   /hold, /resume           put the customer on hold, and be back
   /note TEXT               write something for colleagues
@@ -36,10 +37,12 @@ impl Person {
             Some(Typed::Do("quit", _)) => return Ok(Then::Leave),
             Some(Typed::Do("help", _)) => output::remark(HELP),
             Some(Typed::Do("queue", _)) => self.show_queue().await?,
+            // A name says for whom the line is.
+            Some(Typed::Do("accept", name)) if !name.is_empty() => self.accept(began, name).await?,
             Some(Typed::Say(_) | Typed::Do(..)) if is_for_another => {
                 output::remark("that was typed before this customer came; nothing was done");
             }
-            Some(Typed::Do("accept", _)) => self.accept(began).await?,
+            Some(Typed::Do("accept", name)) => self.accept(began, name).await?,
             Some(Typed::Do("decline", reason)) => self.decline(reason).await?,
             Some(Typed::Say(text)) => self.say(text).await?,
             Some(Typed::Do(verb, rest)) => self.steer(verb, rest).await?,
@@ -57,30 +60,30 @@ impl Person {
         Ok(())
     }
 
-    /// Accepts the ring, or the announced next customer; else the first of the queue.
-    async fn accept(&mut self, began: &Facing) -> Result<()> {
-        let accepted = match &self.desk {
-            Desk::Talking { .. } => {
-                output::remark("one at a time: /complete, /transfer or /end comes first");
-                None
-            }
-            Desk::Ringing { transfer, .. } => {
-                let transfer = transfer.clone();
-                self.act(&transfer, "accept", json!({})).await?
-            }
-            Desk::Waiting => {
-                let first = match began {
-                    Facing::Next(next) => Some(next.clone()),
-                    Facing::NoCustomer | Facing::Rings(_) | Facing::With(_) => self.first().await?,
-                };
-                match first {
-                    Some(first) => self.act(&first, "pickup", json!({ "accept": true })).await?,
-                    None => {
-                        output::remark("no customer rings or waits; you are told when one does");
-                        None
-                    }
+    /// Accepts the first ring, or the announced next customer, or else the first of the queue; with
+    /// a name, the first of these who has it.
+    async fn accept(&mut self, began: &Facing, name: &str) -> Result<()> {
+        if let Desk::Talking { .. } = self.desk {
+            output::remark("one at a time: /complete, /transfer or /end comes first");
+            return Ok(());
+        }
+        let mut rings = self.rings.iter();
+        let ring = rings.find(|ringing| name.is_empty() || ringing.asked.is_from(name));
+        let accepted = match ring.map(|ringing| ringing.transfer.clone()) {
+            Some(ring) => self.act(&ring, "accept", json!({})).await?,
+            None => match self.waiting(began, name).await? {
+                Some(waiting) => self.act(&waiting, "pickup", json!({ "accept": true })).await?,
+                None => {
+                    output::remark(&match name {
+                        "" => "no customer rings or waits; you are told when one does".to_owned(),
+                        name => format!(
+                            "no customer {} rings or waits; /queue shows who does",
+                            output::clean(name)
+                        ),
+                    });
+                    None
                 }
-            }
+            },
         };
         match accepted {
             Some(shown) => self.talk(&shown).await,
@@ -89,24 +92,28 @@ impl Person {
     }
 
     async fn decline(&mut self, reason: &str) -> Result<()> {
-        let Desk::Ringing { transfer, asked } = &self.desk else {
+        let (Desk::Waiting, Some(first)) = (&self.desk, self.rings.first()) else {
             output::remark("no customer rings, so there is nothing to decline");
             return Ok(());
         };
-        let (transfer, declined) = (transfer.clone(), asked.declined());
+        let transfer = first.transfer.clone();
         if self.act(&transfer, "decline", with_text("reason", reason)).await?.is_some() {
-            self.desk = Desk::Waiting;
-            self.show();
-            output::remark(&declined);
+            self.drop_rings(&[transfer], Asked::declined);
         }
         Ok(())
     }
 
-    /// The customer who has waited longest.
-    async fn first(&self) -> Result<Option<String>> {
+    /// The announced next customer, or else the one who has waited longest; with a name, the first
+    /// in the queue who has it.
+    async fn waiting(&self, began: &Facing, name: &str) -> Result<Option<String>> {
+        if let (Facing::Next(next), "") = (began, name) {
+            return Ok(Some(next.clone()));
+        }
         let queue = self.wire.try_to(Call::get(queue::path_of(&self.queue))).await?;
-        let first = |queue: Value| queue["waiting"][0]["transfer_id"].as_str().map(str::to_owned);
-        Ok(queue.and_then(first))
+        let queue = queue.unwrap_or_default();
+        let mut waiting = queue["waiting"].as_array().into_iter().flatten();
+        let one = waiting.find(|one| name.is_empty() || is_same_name(&name_of(one), name));
+        Ok(one.and_then(|one| one["transfer_id"].as_str()).map(str::to_owned))
     }
 
     async fn say(&mut self, text: &str) -> Result<()> {
@@ -123,9 +130,9 @@ impl Person {
 
     /// The advice for an action that needs a customer when there is none.
     fn nobody_hears(&self) {
-        match &self.desk {
-            Desk::Ringing { asked, .. } => output::remark(&asked.not_yet()),
-            Desk::Waiting | Desk::Talking { .. } => output::remark(
+        match self.rings.first() {
+            Some(ringing) => output::remark(&ringing.asked.not_yet()),
+            None => output::remark(
                 "no customer is with you yet, so nothing was done; you are told when one rings, \
                  and /queue shows who waits",
             ),
@@ -200,7 +207,7 @@ impl Person {
     async fn act(&self, transfer: &str, action: &str, mut body: Value) -> Result<Option<Value>> {
         body["epoch"] = match &self.desk {
             Desk::Talking { follow, .. } => follow.seen["epoch"].clone(),
-            Desk::Waiting | Desk::Ringing { .. } => {
+            Desk::Waiting => {
                 let path = transfer::path_of(transfer, "");
                 match self.wire.try_to(Call::get(path)).await? {
                     Some(shown) => shown["epoch"].clone(),

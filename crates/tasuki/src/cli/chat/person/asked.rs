@@ -70,22 +70,46 @@ impl Asked {
         lines
     }
 
-    /// What can be typed, and what happens without it.
-    pub fn remark(&self, transfer: &Value, until: Option<Time>, now: Time) -> String {
-        let until = match self.by {
-            By::Customer => until.or_else(|| text(transfer, "until").parse().ok()),
-            By::ForAdvice(_) | By::ToTakeOver(_) => until,
-        };
-        let left = until.map(|at| relative(at, now)).unwrap_or("soon".to_owned());
+    /// Until when it rings. The transfer does not say so of a colleague's request.
+    pub fn until(&self, transfer: &Value) -> Option<Time> {
         match &self.by {
-            By::Customer => format!("/accept or /decline; the next one is asked {left}"),
+            By::Customer => text(transfer, "until").parse().ok(),
+            By::ForAdvice(_) | By::ToTakeOver(_) => None,
+        }
+    }
+
+    /// What can be typed, and what happens without it. `first` is a ring that began before.
+    pub fn remark(&self, until: Option<Time>, first: Option<&Asked>, now: Time) -> String {
+        let left = until.map(|at| relative(at, now)).unwrap_or("soon".to_owned());
+        let name = self.name();
+        let typed = match first.map(Asked::name) {
+            None => "/accept or /decline".to_owned(),
+            Some(first) if is_same_name(first, name) => format!("/accept answers {first} first"),
+            Some(first) => format!("/accept answers {first} first, /accept {name} answers {name}"),
+        };
+        match &self.by {
+            By::Customer => format!("{typed}; the next one is asked {left}"),
             By::ForAdvice(name) => format!(
-                "/accept or /decline; the request ends {left}; {} does not see what you tell \
-                 {name}",
+                "{typed}; the request ends {left}; {} does not see what you tell {name}",
                 self.customer
             ),
-            By::ToTakeOver(_) => format!("/accept or /decline; the request ends {left}"),
+            By::ToTakeOver(_) => format!("{typed}; the request ends {left}"),
         }
+    }
+
+    /// The remark when it is the first ring, because an earlier one is over.
+    pub fn still(&self) -> String {
+        match &self.by {
+            By::Customer => format!("{} still rings; /accept or /decline", self.customer),
+            By::ForAdvice(name) | By::ToTakeOver(name) => {
+                format!("{name} still asks you; /accept or /decline")
+            }
+        }
+    }
+
+    /// Whether it is from this customer, or from this colleague.
+    pub fn is_from(&self, name: &str) -> bool {
+        is_same_name(self.name(), name) || is_same_name(&self.customer, name)
     }
 
     /// The remark when the ring ends.
@@ -116,5 +140,65 @@ impl Asked {
                 format!("{name} asks you; /accept answers, then what you type is read")
             }
         }
+    }
+    /// The customer who rings, or the colleague who asks.
+    fn name(&self) -> &str {
+        match &self.by {
+            By::Customer => &self.customer,
+            By::ForAdvice(name) | By::ToTakeOver(name) => name,
+        }
+    }
+}
+
+/// Whether two names are the same, as people type them.
+pub fn is_same_name(one: &str, other: &str) -> bool {
+    one.to_lowercase() == other.to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_further_ring_says_which_one_is_answered() {
+        let now = "2026-01-01T00:00:00.000Z".parse::<Time>().unwrap();
+        let rings = |name: &str| {
+            let transfer = json!({ "status": "ringing", "agent": { "agentId": "hana" },
+                "until": "2026-01-01T00:00:25.000Z",
+                "bundle": { "identity": { "displayName": name } } });
+            let asked = Asked::of(&transfer, "hana").unwrap();
+            (asked.until(&transfer), asked)
+        };
+        let consult = json!({ "status": "connected", "agent": { "agentName": "Ivan" },
+            "leg": { "status": "ringing", "agent": "hana", "type": "supervisor_consult" },
+            "bundle": { "identity": { "displayName": "Uma" } } });
+        let consult = (None, Asked::of(&consult, "hana").unwrap());
+        let (mia, noa) = (rings("Mia"), rings("Noa"));
+        let cases = [
+            (&mia, None, "/accept or /decline; the next one is asked in 25 s"),
+            (
+                &noa,
+                Some(&mia),
+                "/accept answers Mia first, /accept Noa answers Noa; the next one is asked in 25 s",
+            ),
+            (&mia, Some(&mia), "/accept answers Mia first; the next one is asked in 25 s"),
+            (
+                &consult,
+                Some(&mia),
+                "/accept answers Mia first, /accept Ivan answers Ivan; the request ends soon; Uma \
+                 does not see what you tell Ivan",
+            ),
+        ];
+        for ((until, asked), first, expected) in cases {
+            let first = first.map(|(_, first)| first);
+            assert_eq!(asked.remark(*until, first, now), expected);
+        }
+        let cases = [(&noa, "noa", true), (&noa, "mia", false), (&consult, "ivan", true)];
+        for ((_, asked), name, expected) in cases {
+            assert_eq!(asked.is_from(name), expected, "{asked:?}, {name}");
+        }
+        assert!(consult.1.is_from("Uma"), "the customer of a colleague can be named, too");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use engine::clock::Stopwatch;
+use engine::ports::clock::Stopwatch;
 use futures_util::SinkExt;
 use serde_json::{Value, json};
 use tasuki::client::Call;

@@ -1,7 +1,7 @@
 //! The line or the server goes away while a question is open. Both sides reconnect over the same
 //! line and resume: the answer counts, or the time has run out meanwhile.
 
-use engine::clock::{Clock, SystemClock};
+use engine::ports::clock::{Clock, SystemClock};
 use futures_util::future::join_all;
 use protocol::time::Span;
 

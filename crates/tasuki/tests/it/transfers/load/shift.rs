@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::Engine;
-use engine::clock::ManualClock;
-use engine::connections::OpenConnection;
-use engine::submit::SubmitError;
+use engine::loops::connections::OpenConnection;
+use engine::ports::clock::ManualClock;
+use engine::road::submit::SubmitError;
 use protocol::agent::{self, Kind, Presence, Profile};
 use protocol::caller::{Caller, Principal};
 use protocol::conversation::command::Open;
@@ -160,7 +160,7 @@ impl Shift {
         });
         let engine = self.engine.clone();
         all.spawn(async move {
-            engine.dispatch_due().await.expect("the store works");
+            engine.queues().dispatch_due().await.expect("the store works");
         });
         all.join_all().await;
     }
@@ -263,12 +263,13 @@ impl Shift {
             0 => self.say(&person, Presence::Offline).await,
             1 => drop(self.connections.remove(&person)),
             _ => {
-                let opened = self.engine.connection_opened(&default_teamspace(), &id(&person));
+                let opened =
+                    self.engine.queues().connection_opened(&default_teamspace(), &id(&person));
                 self.connections.insert(person.clone(), opened);
                 self.say(&person, Presence::Available).await;
             }
         }
-        self.engine.settle_connections().await.expect("the store works");
+        self.engine.queues().settle_connections().await.expect("the store works");
     }
 
     async fn say(&self, name: &str, presence: Presence) {
@@ -278,7 +279,7 @@ impl Shift {
     }
 
     async fn conversation(&self, chat: ConversationId) -> Conversation {
-        let state = self.engine.current(&stream(chat)).await.expect("it can be read");
+        let state = self.engine.read().current(&stream(chat)).await.expect("it can be read");
         match state.as_deref() {
             Some(State::Conversation(conversation)) => conversation.as_ref().clone(),
             other => panic!("no conversation: {other:?}"),

@@ -1,0 +1,84 @@
+//! Follows the ledger for entries that concern listeners, and wakes for no others: there may be
+//! thousands of listeners, and most entries concern none of them.
+
+use std::sync::Arc;
+
+use protocol::ledger::{Entry, Subject};
+use tokio::sync::watch;
+
+use crate::aaep::sessions;
+use crate::ledger::feed::{Feed, Followed, Rung};
+use crate::ports::store::StoreError;
+
+/// The limits of a page, in entries and in bytes; the first entry may be larger. A listener that
+/// does not read on keeps its page in memory.
+const PAGE_ENTRIES: usize = 16;
+const PAGE_BYTES: usize = 64 * 1024;
+
+/// A place in the ledger that moves forward. Entries that concern no listener may be left out.
+#[derive(Debug)]
+pub struct Ear {
+    feed: Arc<Feed>,
+    bell: watch::Receiver<Rung>,
+    cursor: u64,
+}
+
+/// Whether an entry concerns listeners: announced events, changes of subscriptions, and changes of
+/// who takes part in a conversation.
+pub fn concerns(entry: &Entry) -> bool {
+    tells(&entry.name)
+        || matches!(entry.stream.subject, Subject::Subscription(_))
+        || changes_sides(&entry.name)
+}
+
+/// Whether an entry of a session has something to hear: events, or that a question is settled.
+pub fn tells(name: &str) -> bool {
+    name == "session.announced" || sessions::settles(name)
+}
+
+/// Whether the participants of a conversation may have changed.
+pub fn changes_sides(name: &str) -> bool {
+    name.starts_with("transfer.") || name == "conversation.routed"
+}
+
+impl Ear {
+    /// Hears what comes after `cursor`.
+    pub fn new(feed: &Arc<Feed>, cursor: u64) -> Self {
+        Self { bell: feed.announced_bell(), feed: Arc::clone(feed), cursor }
+    }
+
+    pub fn cursor(&self) -> u64 {
+        self.cursor
+    }
+
+    /// Waits until there is something after the cursor, and moves past it.
+    pub async fn next(&mut self) -> Result<Vec<Arc<Followed>>, StoreError> {
+        loop {
+            // The bell is checked before reading, so an entry that arrives in between rings it
+            // again.
+            let rung = *self.bell.borrow_and_update();
+            self.cursor = rung.passed_over(self.cursor);
+            if rung.newest > self.cursor || rung.newest == 0 {
+                let mut page = self.feed.after(self.cursor, PAGE_ENTRIES).await?;
+                page.truncate(n_that_fit(&page));
+                if let Some(last) = page.last() {
+                    self.cursor = last.seq();
+                    return Ok(page);
+                }
+            }
+            if self.bell.changed().await.is_err() {
+                return Err(StoreError::Closed);
+            }
+        }
+    }
+}
+
+/// How many of the first entries fit into a page; at least one.
+fn n_that_fit(page: &[Arc<Followed>]) -> usize {
+    let mut n_bytes = 0;
+    let fits = |followed: &&Arc<Followed>| {
+        n_bytes += followed.n_bytes();
+        n_bytes <= PAGE_BYTES
+    };
+    page.iter().take_while(fits).count().max(1)
+}

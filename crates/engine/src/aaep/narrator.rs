@@ -1,0 +1,280 @@
+//! The server's own events: it tells listeners how a conversation changes hands, and carries out
+//! what agents request there (see [`crate::aaep::session_handoffs`]). It follows the ledger. The ids of
+//! its events are derived from the entry, so an entry is told once, however often the loop reads
+//! it.
+//!
+//! In a teamspace without subscriptions it announces nothing.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use protocol::caller::Caller;
+use protocol::codec;
+use protocol::conversation::{Conversation, Event as ConversationEvent};
+use protocol::ids::{AgentId, SessionId, TeamspaceId};
+use protocol::ledger::{Entry, Stream, Subject};
+use protocol::narrator::{self, Asked, Cause, Line};
+use protocol::rejection::Rejection;
+use protocol::session::ANNOUNCED_EVENTS_MAX;
+use protocol::session::event::Said;
+use protocol::session::state::handed_key;
+use protocol::step::{Event, State};
+use protocol::subscription::LISTENERS;
+use protocol::time::Span;
+use protocol::transfer;
+use tokio::sync::watch;
+
+use crate::Engine;
+use crate::aaep::Sessions;
+use crate::ledger::durable_follower::{self, Begins, Loop};
+use crate::ledger::feed::Followed;
+use crate::ports::store::StoreError;
+use crate::road::submit::SubmitError;
+
+/// The pause is too short to be noticed.
+const LOOP: Loop =
+    Loop { name: "voice", begins: Begins::AfterTheNewest, pause: Span::from_millis(20) };
+
+/// One entry is at most four events; so many always fit.
+const TOLD_AT_ONCE: usize = ANNOUNCED_EVENTS_MAX - 4;
+
+pub(crate) async fn run(engine: Engine, stopped: watch::Receiver<bool>) {
+    durable_follower::run(&engine, LOOP, stopped, || engine.sessions().speak_as_it_happens()).await;
+}
+
+/// The events about one transfer or route, collected over consecutive entries.
+struct Telling {
+    teamspace: TeamspaceId,
+    session: SessionId,
+    /// `None` before it has begun.
+    state: Option<String>,
+    events: Vec<Said>,
+}
+
+impl Sessions<'_> {
+    /// Announces all that is due, and carries out what was requested. Returns how many entries
+    /// needed action. For programs without loops, and for tests.
+    pub async fn speak_due(self) -> Result<usize, SubmitError> {
+        let mut follower = self.engine.follow_durably(LOOP).await?;
+        let mut n_heeded = 0;
+        loop {
+            let page = follower.available().await?;
+            if page.is_empty() {
+                follower.processed(true).await?;
+                return Ok(n_heeded);
+            }
+            n_heeded += self.speak_of(&page).await?;
+        }
+    }
+
+    async fn speak_as_it_happens(self) -> Result<Infallible, SubmitError> {
+        let mut follower = self.engine.follow_durably(LOOP).await?;
+        loop {
+            let page = follower.next().await?;
+            let n_heeded = self.speak_of(&page).await?;
+            follower.processed(n_heeded > 0).await?;
+        }
+    }
+
+    async fn speak_of(self, page: &[Arc<Followed>]) -> Result<usize, SubmitError> {
+        let mut n_heeded = 0;
+        let mut telling = None;
+        for followed in page {
+            let sequenced = &followed.sequenced;
+            match &sequenced.entry.stream.subject {
+                Subject::Conversation(_) => {
+                    n_heeded += self.tell_of(&sequenced.entry, &mut telling).await?;
+                }
+                Subject::Session(_) if sequenced.entry.name == "session.announced" => {
+                    n_heeded += self.heed_requests(sequenced).await?;
+                }
+                Subject::Session(_)
+                | Subject::Handoff(_)
+                | Subject::Agent(_)
+                | Subject::Token(_)
+                | Subject::Graph(_)
+                | Subject::Subscription(_)
+                | Subject::Message(_)
+                | Subject::Teamspace
+                | Subject::Ledger => {}
+            }
+        }
+        self.say_told(telling.take()).await?;
+        Ok(n_heeded)
+    }
+
+    /// Adds the events about an entry to those about the entries before it.
+    async fn tell_of(
+        self,
+        entry: &Entry,
+        telling: &mut Option<Telling>,
+    ) -> Result<usize, SubmitError> {
+        let Some((conversation, event)) = self.happened(entry).await? else { return Ok(0) };
+        let Some(session) = narrator::session_of(conversation.id, &event, &entry.hash) else {
+            return Ok(0);
+        };
+        let teamspace = &entry.stream.teamspace;
+        let is_same = |it: &Telling| it.teamspace == *teamspace && it.session == session;
+        let goes_on =
+            telling.as_ref().is_some_and(|it| is_same(it) && it.events.len() < TOLD_AT_ONCE);
+        if !goes_on {
+            self.say_told(telling.take()).await?;
+            let Some(state) = self.state_of_telling(teamspace, &session).await? else {
+                return Ok(0);
+            };
+            let teamspace = teamspace.clone();
+            *telling = Some(Telling { teamspace, session, state, events: Vec::new() });
+        }
+        let telling = telling.as_mut().expect("it was begun just now");
+        let names = self.names(teamspace, narrator::named(&event)).await?;
+        let asked = self.asked_for(teamspace, &conversation, &event).await?;
+        let (hash, actor) = (&entry.hash, entry.actor.as_ref());
+        let (at, asked) = (entry.at, asked.as_ref());
+        let conversation = conversation.as_ref();
+        let line = self.line_of(teamspace, conversation, &event).await?;
+        let cause = Cause { conversation, at, hash, actor, names: &names, asked, line };
+        if let Some(told) = cause.told(&event, telling.state.as_deref()) {
+            telling.events.extend(told.events.into_iter().filter_map(Said::new));
+            telling.state = Some(told.state);
+        }
+        Ok(1)
+    }
+
+    /// What happened in a conversation, if it is to be announced and there is a listener.
+    async fn happened(
+        self,
+        entry: &Entry,
+    ) -> Result<Option<(Arc<Conversation>, ConversationEvent)>, StoreError> {
+        let is_told = entry.name == "conversation.routed"
+            || entry.name == "callback.asked"
+            || entry.name.starts_with("transfer.");
+        // An erased entry is not announced.
+        let (true, Some(text)) = (is_told, entry.body.text()) else { return Ok(None) };
+        if self.engine.store.held(&entry.stream.teamspace, LISTENERS, 1).await?.is_empty() {
+            return Ok(None);
+        }
+        let event = match codec::decode(&entry.name, entry.version, text) {
+            Ok(Event::Conversation(event)) => event,
+            Ok(_) => return Ok(None),
+            Err(error) => {
+                tracing::error!(stream = %entry.stream.subject, %error, "undecodable entry");
+                return Ok(None);
+            }
+        };
+        match self.engine.read().current(&entry.stream).await?.as_deref() {
+            Some(State::Conversation(conversation)) => Ok(Some((conversation.clone(), event))),
+            Some(_) | None => Ok(None),
+        }
+    }
+
+    /// Where a transfer that was put into a queue waits, if it still does.
+    async fn line_of(
+        self,
+        teamspace: &TeamspaceId,
+        conversation: &Conversation,
+        event: &ConversationEvent,
+    ) -> Result<Option<Line>, StoreError> {
+        let ConversationEvent::Transfer(transfer::Event::Queued(queued)) = event else {
+            return Ok(None);
+        };
+        let waits = conversation.waiting_transfer();
+        let waits = waits.filter(|it| it.id == queued.transfer && it.queue == queued.queue);
+        let Some(transfer) = waits else { return Ok(None) };
+        let place =
+            self.engine.queues().place_in_line(teamspace, conversation.id, transfer).await?;
+        Ok(place.map(|(place, wait)| Line { place: place as u64, wait }))
+    }
+
+    /// The state of one of our sessions, `Some(None)` before its start; `None` if it is over.
+    async fn state_of_telling(
+        self,
+        teamspace: &TeamspaceId,
+        session: &SessionId,
+    ) -> Result<Option<Option<String>>, StoreError> {
+        let subject = Subject::Session(session.clone());
+        let stream = Stream { teamspace: teamspace.clone(), subject };
+        Ok(match self.session(&stream).await? {
+            Some(session) if session.is_open() => Some(Some(session.machine.state().to_owned())),
+            Some(_) => None,
+            None => Some(None),
+        })
+    }
+
+    pub(crate) async fn names(
+        self,
+        teamspace: &TeamspaceId,
+        ids: Vec<&AgentId>,
+    ) -> Result<BTreeMap<AgentId, String>, StoreError> {
+        let mut names = BTreeMap::new();
+        for id in ids {
+            if let Some(agent) = self.engine.agent(teamspace, id.clone()).await? {
+                names.insert(id.clone(), agent.identity().agent_name);
+            }
+        }
+        Ok(names)
+    }
+
+    /// The request in a session that led to a change of hands.
+    async fn asked_for(
+        self,
+        teamspace: &TeamspaceId,
+        conversation: &Conversation,
+        event: &ConversationEvent,
+    ) -> Result<Option<Asked>, StoreError> {
+        let Some(number) = event.number() else { return Ok(None) };
+        let hold = self.engine.store.hold(teamspace, &handed_key(conversation.id, number)).await?;
+        Ok(hold.value.as_deref().and_then(Asked::parse))
+    }
+
+    async fn say_told(self, telling: Option<Telling>) -> Result<(), SubmitError> {
+        let Some(Telling { teamspace, session, events, .. }) = telling else { return Ok(()) };
+        if events.is_empty() {
+            return Ok(());
+        }
+        self.say_ourselves(&Caller::system(teamspace), &session, events).await
+    }
+
+    /// Records events of the server. An event that was recorded before, even with another text, is
+    /// not repeated.
+    pub(crate) async fn say_ourselves(
+        self,
+        caller: &Caller,
+        session: &SessionId,
+        events: Vec<Said>,
+    ) -> Result<(), SubmitError> {
+        let several = events.len() > 1;
+        match self.announce(caller, session, events.clone()).await {
+            Err(SubmitError::Rejected(_)) if several => {
+                for event in events {
+                    let said = self.announce(caller, session, vec![event]).await;
+                    pass_over_refused(session, said.map(|_| ()))?;
+                }
+                Ok(())
+            }
+            said => pass_over_refused(session, said.map(|_| ())),
+        }
+    }
+}
+
+/// A refusal must not stop the loop.
+fn pass_over_refused(
+    session: &SessionId,
+    said: Result<(), SubmitError>,
+) -> Result<(), SubmitError> {
+    match said {
+        Err(SubmitError::Rejected(rejection)) => {
+            // Names and states may have changed since it was said.
+            let was_said = if let Rejection::EventRefused { flaws, .. } = &rejection {
+                flaws.iter().any(|flaw| flaw.rule == "tasuki.event_id")
+            } else {
+                false
+            };
+            if !was_said {
+                tracing::error!(%session, error = %rejection, "an announcement was refused");
+            }
+            Ok(())
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,21 @@
+//! The ledger as a whole: following it, sealing it, going on after a loss, erasing.
+
+pub(crate) mod durable_follower;
+pub mod erasing;
+pub mod feed;
+pub mod fork;
+pub mod seal;
+
+use crate::Engine;
+
+/// The ledger as a whole.
+#[derive(Debug, Clone, Copy)]
+pub struct Ledger<'a> {
+    pub(crate) engine: &'a Engine,
+}
+
+impl Engine {
+    pub fn ledger(&self) -> Ledger<'_> {
+        Ledger { engine: self }
+    }
+}

@@ -1,0 +1,423 @@
+//! Following the ledger: read the entries after the cursor, use them, wait for the bell, read
+//! again. The bell carries no events, so a slow reader falls behind, catches up, and never loses
+//! one.
+//!
+//! The newest entries are kept in a ring that the store fills and all followers share; only those
+//! behind it read the store.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
+
+use aaep::cursor::Cursor;
+use bytes::Bytes;
+use protocol::canonical;
+use protocol::ledger::Erased;
+use protocol::sealed_cursor::{CursorKey, Purpose, Scope};
+use protocol::step::Event;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use tokio::sync::watch;
+
+use crate::aaep::listening::{self, Announced};
+use crate::aaep::sessions;
+use crate::ledger::Ledger;
+use crate::ports::store::{Listener, Sequenced, Store, StoreError};
+use crate::read::access::KnownBearers;
+use crate::read::graphs::KnownGraphs;
+use crate::read::reading::recorded;
+use crate::read::settings::KnownSettings;
+
+/// Enough for followers that keep up to read from memory alone, even if they read only ten times a
+/// second.
+const RING_ENTRIES_MAX: usize = 4_096;
+
+/// Most bodies are a few hundred bytes, but they need not be.
+const RING_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// One read of the store. Small enough to be sent on before the next is needed.
+pub const PAGE_ENTRIES_MAX: usize = 512;
+
+/// Where followers get their entries.
+pub struct Feed {
+    store: Arc<dyn Store>,
+    tail: Arc<Tail>,
+    /// The lock for reading the store, so that followers do not all read the same page.
+    reading: tokio::sync::Mutex<()>,
+}
+
+/// The newest entries, and the bell. It is separate from the feed, so that the store can refer to
+/// it.
+struct Tail {
+    newest: watch::Sender<u64>,
+    /// Rung when a question of a session is settled.
+    settled: watch::Sender<u64>,
+    /// Rung when there is something for listeners.
+    announced: watch::Sender<Rung>,
+    ring: Mutex<Ring>,
+    heeding: Heeding,
+}
+
+/// Caches that are updated by the same notification. A listener for each would cost a copy of every
+/// entry.
+pub(crate) struct Heeding {
+    pub access: Arc<KnownBearers>,
+    pub settings: Arc<KnownSettings>,
+    pub graphs: Arc<KnownGraphs>,
+}
+
+/// The newest entries, without a gap.
+#[derive(Default)]
+struct Ring {
+    entries: VecDeque<Arc<Followed>>,
+    n_bytes: usize,
+    /// The last entry that the store reported. There is none after it yet.
+    told: u64,
+    /// Grows when the ring is emptied, so that a page read before is not put into it.
+    generation: u64,
+}
+
+/// How the bell of the listeners was last rung.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Rung {
+    /// Nothing concerns them between this entry and `first`. Unknown until something is committed.
+    quiet_after: Option<u64>,
+    /// The first and the last that did; 0 if there was none since the start.
+    first: u64,
+    pub newest: u64,
+}
+
+/// An entry on its way to followers. Its JSON is made once, for the first reader.
+#[derive(Debug)]
+pub struct Followed {
+    pub sequenced: Sequenced,
+    shown: OnceLock<Shown>,
+    /// The event; `None` once it is erased.
+    event: OnceLock<Option<Event>>,
+    announced: OnceLock<Vec<Announced>>,
+}
+
+/// An entry as members of its teamspace see it.
+#[derive(Debug)]
+struct Shown {
+    cursor: String,
+    json: Bytes,
+}
+
+/// A place in the ledger that moves forward.
+#[derive(Debug)]
+pub struct Follower {
+    feed: Arc<Feed>,
+    bell: watch::Receiver<u64>,
+    cursor: u64,
+}
+
+impl std::fmt::Debug for Feed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Feed").field("newest", &*self.tail.newest.borrow()).finish_non_exhaustive()
+    }
+}
+
+impl Ledger<'_> {
+    /// Follows the ledger from just after `cursor`; 0 is the beginning.
+    pub fn follow(self, cursor: u64) -> Follower {
+        Follower {
+            bell: self.engine.feed.tail.newest.subscribe(),
+            feed: Arc::clone(&self.engine.feed),
+            cursor,
+        }
+    }
+
+    /// Rings with every commit.
+    pub(crate) fn newest_bell(self) -> watch::Receiver<u64> {
+        self.engine.feed.tail.newest.subscribe()
+    }
+
+    /// Rings when a question of any session is settled.
+    pub(crate) fn settled_bell(self) -> watch::Receiver<u64> {
+        self.engine.feed.tail.settled.subscribe()
+    }
+
+    /// The newest sequence number there is. Followers may not have been notified of it yet: the
+    /// bell is rung only after the store has reported the entry and the ring holds it.
+    pub async fn newest(self) -> Result<u64, StoreError> {
+        self.engine.store.newest().await
+    }
+}
+
+impl Feed {
+    pub(crate) fn new(store: Arc<dyn Store>, heeding: Heeding) -> Self {
+        let (newest, ring) = (watch::channel(0).0, Mutex::default());
+        let (settled, announced) = (watch::channel(0).0, watch::channel(Rung::default()).0);
+        let tail = Arc::new(Tail { newest, settled, announced, ring, heeding });
+        let listener: Weak<Tail> = Arc::downgrade(&tail);
+        store.listen(listener);
+        Self { store, tail, reading: tokio::sync::Mutex::default() }
+    }
+
+    /// The next entries after a cursor; empty when there are none yet.
+    pub(crate) async fn after(
+        &self,
+        cursor: u64,
+        n_max: usize,
+    ) -> Result<Vec<Arc<Followed>>, StoreError> {
+        if let Some(page) = self.tail.lock_ring().after(cursor, n_max) {
+            return Ok(page);
+        }
+        let _turn = self.reading.lock().await;
+        let generation = {
+            let ring = self.tail.lock_ring();
+            if let Some(page) = ring.after(cursor, n_max) {
+                return Ok(page);
+            }
+            ring.generation
+        };
+        let read = self.store.entries(cursor, n_max).await?;
+        let page: Vec<_> = read.into_iter().map(Followed::new).map(Arc::new).collect();
+        let mut ring = self.tail.lock_ring();
+        if ring.generation == generation {
+            ring.extend(&page);
+        }
+        Ok(page)
+    }
+}
+
+impl Feed {
+    /// Rings when there is something for listeners.
+    pub(crate) fn announced_bell(&self) -> watch::Receiver<Rung> {
+        self.tail.announced.subscribe()
+    }
+
+    /// The entries in memory, the newest first.
+    pub(crate) fn newest_first(&self) -> Vec<Arc<Followed>> {
+        self.tail.lock_ring().entries.iter().rev().cloned().collect()
+    }
+}
+
+impl Listener for Tail {
+    fn committed(&self, entries: Vec<Sequenced>) {
+        let Some(newest) = entries.last().map(|entry| entry.seq) else { return };
+        let Heeding { access, settings, graphs } = &self.heeding;
+        access.heed(&entries);
+        settings.heed(&entries);
+        graphs.heed(&entries);
+        let settles = entries.iter().any(|one| sessions::settles(&one.entry.name));
+        let erases = entries.iter().any(|one| one.entry.name == Erased::NAME);
+        let rung = self.announced.borrow().after(&entries);
+        let entries: Vec<_> = entries.into_iter().map(Followed::new).map(Arc::new).collect();
+        let mut ring = self.lock_ring();
+        if erases {
+            // The erased body may be in the ring or in this group. From now on readers go to the
+            // store.
+            ring.clear();
+            ring.generation += 1;
+        } else {
+            ring.extend(&entries);
+        }
+        ring.told = newest;
+        drop(ring);
+        self.newest.send_replace(newest);
+        if settles {
+            self.settled.send_replace(newest);
+        }
+        self.announced.send_if_modified(|last| {
+            let is_news = rung.newest > last.newest;
+            *last = rung;
+            is_news
+        });
+    }
+}
+
+impl Rung {
+    /// How it is rung by entries that were committed, in their order.
+    fn after(self, entries: &[Sequenced]) -> Self {
+        let before = entries.first().map_or(0, |one| one.seq.saturating_sub(1));
+        let seen_after = self.quiet_after.unwrap_or(before);
+        let mut concerning = entries.iter().filter(|one| listening::concerns(&one.entry));
+        let Some(first) = concerning.next() else {
+            return Self { quiet_after: Some(seen_after), ..self };
+        };
+        let newest = concerning.next_back().unwrap_or(first).seq;
+        let quiet_after = if self.newest > 0 { self.newest } else { seen_after };
+        Self { quiet_after: Some(quiet_after), first: first.seq, newest }
+    }
+
+    /// The cursor to read on from: entries that are known to concern no listener are skipped.
+    pub(crate) fn passed_over(self, cursor: u64) -> u64 {
+        let is_quiet = self.quiet_after.is_some_and(|after| after <= cursor) && cursor < self.first;
+        if is_quiet { self.first - 1 } else { cursor }
+    }
+}
+
+impl Tail {
+    fn lock_ring(&self) -> MutexGuard<'_, Ring> {
+        self.ring.lock().expect("nothing panics while holding the ring")
+    }
+}
+
+impl Ring {
+    /// The part after a cursor; `None` when only the store can tell.
+    fn after(&self, cursor: u64, n_max: usize) -> Option<Vec<Arc<Followed>>> {
+        let first = self.entries.front()?.seq();
+        let last = self.entries.back()?.seq();
+        if cursor > last || cursor + 1 < first || (cursor == last && self.told != last) {
+            return None;
+        }
+        let skip = usize::try_from(cursor + 1 - first).expect("the ring fits in memory");
+        Some(self.entries.iter().skip(skip).take(n_max).cloned().collect())
+    }
+
+    /// Entries that continue the ring are kept; a reader far behind does not disturb it.
+    fn extend(&mut self, page: &[Arc<Followed>]) {
+        let Some(first) = page.first().map(|followed| followed.seq()) else { return };
+        let last = self.entries.back().map_or(0, |followed| followed.seq());
+        if first > last + 1 {
+            self.clear();
+        }
+        let end = self.entries.back().map_or(first - 1, |followed| followed.seq());
+        for followed in page.iter().filter(|followed| followed.seq() > end) {
+            self.n_bytes += followed.n_bytes();
+            self.entries.push_back(Arc::clone(followed));
+        }
+        while self.entries.len() > RING_ENTRIES_MAX || self.n_bytes > RING_BYTES_MAX {
+            let Some(oldest) = self.entries.pop_front() else { break };
+            self.n_bytes -= oldest.n_bytes();
+        }
+    }
+
+    fn clear(&mut self) {
+        self.entries.clear();
+        self.n_bytes = 0;
+    }
+}
+
+impl Follower {
+    pub fn cursor(&self) -> u64 {
+        self.cursor
+    }
+
+    /// Waits until there is something after the cursor, and moves past it.
+    pub async fn next(&mut self) -> Result<Vec<Arc<Followed>>, StoreError> {
+        loop {
+            // The bell is checked before reading, so an entry that arrives in between rings it
+            // again.
+            let newest = *self.bell.borrow_and_update();
+            if newest > self.cursor || newest == 0 {
+                let page = self.feed.after(self.cursor, PAGE_ENTRIES_MAX).await?;
+                if let Some(last) = page.last() {
+                    self.cursor = last.seq();
+                    return Ok(page);
+                }
+            }
+            if self.bell.changed().await.is_err() {
+                return Err(StoreError::Closed);
+            }
+        }
+    }
+
+    /// The entries after the cursor that exist now, without waiting.
+    pub async fn available(&mut self) -> Result<Vec<Arc<Followed>>, StoreError> {
+        let page = self.feed.after(self.cursor, PAGE_ENTRIES_MAX).await?;
+        if let Some(last) = page.last() {
+            self.cursor = last.seq();
+        }
+        Ok(page)
+    }
+}
+
+/// An entry as programs see it: with its number where the whole ledger is shown, else with a
+/// cursor.
+#[derive(Serialize)]
+struct EntryJson<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seq: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cursor: Option<&'a str>,
+    teamspace: &'a str,
+    stream: String,
+    position: u64,
+    event: &'a str,
+    version: u32,
+    actor: &'a str,
+    at: String,
+    data: Option<&'a RawValue>,
+    hash: String,
+}
+
+impl Followed {
+    pub fn new(sequenced: Sequenced) -> Self {
+        Self {
+            sequenced,
+            shown: OnceLock::new(),
+            event: OnceLock::new(),
+            announced: OnceLock::new(),
+        }
+    }
+
+    pub fn seq(&self) -> u64 {
+        self.sequenced.seq
+    }
+
+    /// The event that it records, read once for all followers; `None` once it is erased.
+    pub fn event(&self) -> Option<&Event> {
+        self.event.get_or_init(|| recorded(&self.sequenced.entry)).as_ref()
+    }
+
+    /// About what it takes in memory, as a text and as an event.
+    pub(crate) fn n_bytes(&self) -> usize {
+        2 * self.sequenced.entry.body.text().map_or(0, str::len) + 400
+    }
+
+    /// The events that it announces, ready for all listeners; none if it is about something else.
+    pub fn announced(&self) -> &[Announced] {
+        self.announced.get_or_init(|| listening::announced(&self.sequenced))
+    }
+
+    /// The cursor of this entry, for members of its teamspace.
+    pub fn cursor(&self, key: &CursorKey) -> &str {
+        &self.shown(key).cursor
+    }
+
+    /// The entry for members of its teamspace.
+    pub fn json(&self, key: &CursorKey) -> &Bytes {
+        &self.shown(key).json
+    }
+
+    fn shown(&self, key: &CursorKey) -> &Shown {
+        self.shown.get_or_init(|| {
+            let cursor = entry_cursor(key, &self.sequenced);
+            let json = Bytes::from(write_entry(&self.sequenced, None, Some(&cursor)));
+            Shown { cursor, json }
+        })
+    }
+}
+
+/// The cursor of an entry, for members of its teamspace.
+pub fn entry_cursor(key: &CursorKey, sequenced: &Sequenced) -> String {
+    let teamspace = &sequenced.entry.stream.teamspace;
+    let scope = Scope { teamspace, purpose: Purpose::Events };
+    key.seal(scope, Cursor::of_entry(sequenced.seq))
+}
+
+/// An entry with its number, for operators of the whole server.
+pub fn entry_json(sequenced: &Sequenced) -> String {
+    write_entry(sequenced, Some(sequenced.seq), None)
+}
+
+fn write_entry(sequenced: &Sequenced, seq: Option<u64>, cursor: Option<&str>) -> String {
+    let entry = &sequenced.entry;
+    let data = entry.body.text().and_then(|text| serde_json::from_str::<&RawValue>(text).ok());
+    let json = EntryJson {
+        seq,
+        cursor,
+        teamspace: entry.stream.teamspace.as_str(),
+        stream: entry.stream.subject.to_string(),
+        position: entry.position,
+        event: &entry.name,
+        version: entry.version,
+        actor: &entry.actor,
+        at: entry.at.to_string(),
+        data,
+        hash: canonical::hex(&entry.hash),
+    };
+    serde_json::to_string(&json).expect("an entry is plain data")
+}

@@ -1,0 +1,94 @@
+//! A ledger that is behind its checkpoint: entries that a checkpoint vouches for are missing. The
+//! rest can be read, but nothing is written or signed until an operator declares that the ledger
+//! goes on without the missing entries.
+
+use protocol::caller::Caller;
+use protocol::fork::{Fork, Lost};
+use protocol::ledger::Stream;
+use protocol::step::Command;
+use tokio::sync::{Mutex, watch};
+
+use crate::ledger::Ledger;
+use crate::road::submit::{Key, SubmitError};
+
+/// The size of the ledger, and the checkpoint that it does not match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the ledger has {ledger_size} entries and is behind a checkpoint of {}", .lost.size)]
+pub struct Behind {
+    pub ledger_size: u64,
+    /// The ledger is shorter than this, or has another root at this size.
+    pub lost: Lost,
+}
+
+/// Whether the ledger is complete.
+#[derive(Debug)]
+pub struct Standing {
+    behind: watch::Sender<Option<Behind>>,
+    /// Held while a fork is declared, so that a loss is declared once.
+    declaring: Mutex<()>,
+}
+
+impl Default for Standing {
+    fn default() -> Self {
+        Self { behind: watch::channel(None).0, declaring: Mutex::default() }
+    }
+}
+
+impl Ledger<'_> {
+    /// From here on every write but the declaration of a fork is refused. A program that finds a
+    /// checkpoint the ledger does not match calls this before it starts the loops.
+    pub fn fall_behind(self, behind: Behind) {
+        self.engine.standing.behind.send_replace(Some(behind));
+    }
+
+    pub fn behind(self) -> Option<Behind> {
+        *self.engine.standing.behind.borrow()
+    }
+
+    /// Waits until the ledger is not behind: it never was, or an operator has declared a fork.
+    pub async fn until_not_behind(self) {
+        let mut changes = self.engine.standing.behind.subscribe();
+        // The sender lives as long as the engine.
+        let _ = changes.wait_for(Option::is_none).await;
+    }
+
+    /// Records the fork, and lets the ledger go on. `None` when there was nothing to declare: it is
+    /// not behind, or not any more.
+    pub async fn declare_fork(
+        self,
+        caller: &Caller,
+        reason: &str,
+        key: Option<Key>,
+    ) -> Result<Option<Behind>, SubmitError> {
+        let _turn = self.engine.standing.declaring.lock().await;
+        let Some(behind) = self.behind() else { return Ok(None) };
+        let fork = Fork { lost: behind.lost, reason: reason.to_owned() };
+        self.engine.submit(caller, Stream::of_ledger(), Command::Fork(fork), key).await?;
+        tracing::warn!(
+            ledger_size = behind.ledger_size,
+            lost_size = behind.lost.size,
+            "a fork of the ledger was declared"
+        );
+        self.engine.standing.behind.send_replace(None);
+        Ok(Some(behind))
+    }
+
+    pub(crate) fn check_may_write(self, command: &Command) -> Result<(), Behind> {
+        match (command, self.behind()) {
+            (Command::Fork(_), _) | (_, None) => Ok(()),
+            (
+                Command::Handoff(_)
+                | Command::Agent(_)
+                | Command::Token(_)
+                | Command::Message(_)
+                | Command::Conversation(_)
+                | Command::Teamspace(_)
+                | Command::Graph(_)
+                | Command::Subscription(_)
+                | Command::Session(_)
+                | Command::Erase { .. },
+                Some(behind),
+            ) => Err(behind),
+        }
+    }
+}

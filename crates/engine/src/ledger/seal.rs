@@ -1,0 +1,187 @@
+//! Sealing: the Merkle root over all entries so far, signed, kept in the store and handed to a sink
+//! outside of it. An attacker who rewrites sealed entries in the store is detected.
+
+use std::sync::Arc;
+
+use protocol::checkpoint::{Checkpoint, Signer};
+use protocol::merkle::Edge;
+use protocol::time::Span;
+use tokio::sync::watch;
+
+use crate::Engine;
+use crate::ledger::feed::Follower;
+use crate::ports::store::{Sealed, StoreError};
+
+/// The newest entries may be unsealed for this long.
+const LAG_MAX: Span = Span::from_millis(1_000);
+
+/// They are sealed earlier if there are this many.
+const LAG_ENTRIES_MAX: u64 = 1_000;
+
+/// A place for checkpoints outside the store. `keep` returns once the note is durable there.
+pub trait CheckpointSink: Send + Sync + 'static {
+    fn keep(&self, note: &str) -> std::io::Result<()>;
+}
+
+/// Seals as the ledger grows.
+pub struct Sealer {
+    engine: Engine,
+    signer: Signer,
+    origin: String,
+    sink: Arc<dyn CheckpointSink>,
+    edge: Edge,
+    /// The size that both the store and the sink are known to have.
+    sealed_size: u64,
+    follower: Follower,
+}
+
+impl std::fmt::Debug for Sealer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sealer").field("size", &self.edge.size()).finish_non_exhaustive()
+    }
+}
+
+pub(crate) async fn run(
+    engine: Engine,
+    signer: Signer,
+    sink: Arc<dyn CheckpointSink>,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let was_behind = engine.ledger().behind().is_some();
+    tokio::select! {
+        biased;
+        () = engine.ledger().until_not_behind() => {}
+        // The checkpoint outside is the only witness of what was lost, so it stays.
+        () = until_stopped(&mut stopped) => return,
+    }
+    let mut sealer = match Sealer::resume(engine, signer, sink).await {
+        Ok(sealer) => sealer,
+        Err(error) => {
+            tracing::error!(%error, "the ledger cannot be sealed");
+            return;
+        }
+    };
+    if was_behind && let Err(error) = sealer.drain().await {
+        // The first checkpoint after a fork should vouch for its declaration.
+        tracing::error!(%error, "the declared fork could not be read for sealing");
+    }
+    loop {
+        sealer.seal_or_say_why().await;
+        tokio::select! {
+            () = sealer.wait() => {}
+            () = until_stopped(&mut stopped) => break,
+        }
+    }
+    if let Err(error) = sealer.drain().await {
+        tracing::error!(%error, "the last entries could not be sealed");
+    }
+    sealer.seal_or_say_why().await;
+}
+
+async fn until_stopped(stopped: &mut watch::Receiver<bool>) {
+    // A sender that is gone cannot ask for more work either.
+    let _ = stopped.wait_for(|stopped| *stopped).await;
+}
+
+impl Sealer {
+    /// Continues after the last seal, and hands that one to the sink again: the process may have
+    /// ended before the sink had it.
+    pub async fn resume(
+        engine: Engine,
+        signer: Signer,
+        sink: Arc<dyn CheckpointSink>,
+    ) -> Result<Self, StoreError> {
+        let newest = engine.store.newest().await?;
+        let edge = match engine.store.sealed().await? {
+            // Only after a fork: entries of the tree are gone, so it is built again.
+            Some(sealed) if sealed.size > newest => Edge::empty(),
+            Some(sealed) => Edge::from_bytes(sealed.size, &sealed.edge)
+                .ok_or_else(|| StoreError::Corrupt("the sealed edge cannot be read".to_owned()))?,
+            None => Edge::empty(),
+        };
+        let follower = engine.ledger().follow(edge.size());
+        let origin = signer.key_name().to_owned();
+        Ok(Self { engine, signer, origin, sink, edge, sealed_size: 0, follower })
+    }
+
+    /// Waits until it is time to seal. After a failure it does not wait for more entries.
+    async fn wait(&mut self) {
+        if self.edge.size() != self.sealed_size {
+            self.engine.clock.sleep(LAG_MAX).await;
+        } else if let Err(error) = self.fill().await {
+            tracing::error!(%error, "the ledger could not be read for sealing");
+            self.engine.clock.sleep(LAG_MAX).await;
+        }
+    }
+
+    /// Collects entries until one of the limits says that it is time to seal.
+    async fn fill(&mut self) -> Result<(), StoreError> {
+        let page = self.follower.next().await?;
+        self.push(&page);
+        let mut time_is_up = self.engine.clock.sleep(LAG_MAX);
+        while self.edge.size() - self.sealed_size < LAG_ENTRIES_MAX {
+            tokio::select! {
+                page = self.follower.next() => {
+                    let page = page?;
+                    self.push(&page);
+                }
+                () = &mut time_is_up => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Collects everything there is.
+    pub async fn drain(&mut self) -> Result<(), StoreError> {
+        loop {
+            let page = self.follower.available().await?;
+            if page.is_empty() {
+                return Ok(());
+            }
+            self.push(&page);
+        }
+    }
+
+    fn push(&mut self, page: &[Arc<crate::ledger::feed::Followed>]) {
+        for followed in page {
+            assert_eq!(
+                followed.seq(),
+                self.edge.size() + 1,
+                "the ledger has no gaps, so the next entry is the next leaf"
+            );
+            self.edge.push(&followed.sequenced.entry.hash);
+        }
+    }
+
+    /// Signs what was collected and keeps it in both places.
+    pub async fn seal(&self) -> Result<(), StoreError> {
+        let checkpoint = Checkpoint {
+            origin: self.origin.clone(),
+            size: self.edge.size(),
+            root: self.edge.root(),
+        };
+        let note = self.signer.sign(&checkpoint);
+        let sealed = Sealed { size: checkpoint.size, edge: self.edge.to_bytes(), note };
+        let note = sealed.note.clone();
+        self.engine.store.seal(sealed).await?;
+        let sink = Arc::clone(&self.sink);
+        let kept = tokio::task::spawn_blocking(move || sink.keep(&note)).await;
+        match kept {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(StoreError::Broken(format!("the checkpoint file: {error}"))),
+            Err(error) => Err(StoreError::Broken(format!("the checkpoint file: {error}"))),
+        }
+    }
+
+    async fn seal_or_say_why(&mut self) {
+        if self.edge.size() == self.sealed_size {
+            return;
+        }
+        match self.seal().await {
+            Ok(()) => self.sealed_size = self.edge.size(),
+            Err(error) => {
+                tracing::error!(%error, size = self.edge.size(), "the ledger could not be sealed");
+            }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Who is connected. Connections are counted here, in memory. The ledger records when an agent
+//! opens its first one and when its last one ends, and after a restart the end of those that were
+//! open before. What is written always follows from the count at that moment, so the order in which
+//! connections open and close does not matter.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use protocol::agent;
+use protocol::agent::presence::Reach;
+use protocol::caller::Caller;
+use protocol::ids::{AgentId, TeamspaceId};
+use protocol::ledger::{Stream, Subject};
+use protocol::step::{Command, State};
+use protocol::time::Span;
+use tokio::sync::{Notify, watch};
+
+use crate::Engine;
+use crate::loops::Queues;
+use crate::ports::store::{ListOf, StoreError};
+use crate::read::query::LIST_ROWS_MAX;
+use crate::road::submit::SubmitError;
+
+/// A page that is reloaded closes its connection and opens another within this time. Then nothing
+/// is recorded.
+const PAUSE: Span = Span::from_millis(250);
+
+/// A store that failed may have recovered by then.
+const RETRY_AFTER: Span = Span::from_millis(1_000);
+
+/// Teamspaces are looked through in pages of this size.
+const TEAMSPACES_READ: usize = 200;
+
+type Who = (TeamspaceId, AgentId);
+
+#[derive(Debug, Default)]
+pub struct Connections {
+    known: Mutex<Known>,
+    changed: Notify,
+    /// One at a time: what is written last must be what is true last.
+    settling: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// As many entries as agents with a connection, which listeners have a limit for.
+    n_open: HashMap<Who, usize>,
+    /// Agents whose change the ledger may not have yet.
+    unsettled: BTreeSet<Who>,
+}
+
+/// A connection of an agent, open for as long as this lives.
+#[derive(Debug)]
+pub struct OpenConnection {
+    connections: Arc<Connections>,
+    who: Who,
+}
+
+impl Queues<'_> {
+    /// Counts a connection of an agent. The gateway that serves it keeps the returned guard until
+    /// the connection ends.
+    pub fn connection_opened(self, teamspace: &TeamspaceId, agent: &AgentId) -> OpenConnection {
+        let who = (teamspace.clone(), agent.clone());
+        let mut known = self.engine.connections.known();
+        let n_open = known.n_open.entry(who.clone()).or_default();
+        *n_open += 1;
+        if *n_open == 1 {
+            known.unsettled.insert(who.clone());
+            self.engine.connections.changed.notify_one();
+        }
+        OpenConnection { connections: Arc::clone(&self.engine.connections), who }
+    }
+
+    /// Records which agents have connected and disconnected. Returns how many were checked. A write
+    /// that failed is retried by the next call.
+    pub async fn settle_connections(self) -> Result<usize, SubmitError> {
+        let _settling = self.engine.connections.settling.lock().await;
+        let mut n_settled = 0;
+        while let Some(who) = self.engine.connections.take_unsettled() {
+            let settled = self.settle_connection(&who).await;
+            match settled {
+                Ok(_) | Err(SubmitError::Rejected(_)) => n_settled += 1,
+                Err(error) => {
+                    self.engine.connections.known().unsettled.insert(who);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(n_settled)
+    }
+
+    /// A server that has just started has no connections. Records the loss for every agent that was
+    /// connected to the last run and has not reconnected. Returns how many there were.
+    pub async fn note_all_disconnected(self) -> Result<usize, SubmitError> {
+        let mut after = None;
+        loop {
+            let teamspaces = self.engine.store.teamspaces(after.as_ref(), TEAMSPACES_READ).await?;
+            for teamspace in &teamspaces {
+                self.find_connected(teamspace).await?;
+            }
+            match teamspaces.into_iter().next_back() {
+                Some(last) => after = Some(last),
+                None => return self.settle_connections().await,
+            }
+        }
+    }
+
+    async fn find_connected(self, teamspace: &TeamspaceId) -> Result<(), StoreError> {
+        let mut before = None;
+        loop {
+            let page =
+                self.engine.read().list(teamspace, ListOf::Agents, before, LIST_ROWS_MAX).await?;
+            for item in page.items {
+                if let State::Agent(agent) = item.state.as_ref()
+                    && agent.attendance.reach == Reach::Connected
+                {
+                    let who = (teamspace.clone(), agent.id.clone());
+                    self.engine.connections.known().unsettled.insert(who);
+                }
+            }
+            match page.next {
+                Some(next) => before = Some(next),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    async fn settle_connection(self, (teamspace, agent): &Who) -> Result<(), SubmitError> {
+        let command = match self.engine.connections.is_open(teamspace, agent) {
+            true => agent::Command::Connect,
+            false => agent::Command::LoseConnection,
+        };
+        let stream =
+            Stream { teamspace: teamspace.clone(), subject: Subject::Agent(agent.clone()) };
+        let caller = Caller::system(teamspace.clone());
+        self.engine.submit(&caller, stream, Command::Agent(command), None).await.map(|_| ())
+    }
+}
+
+pub(crate) async fn run(engine: Engine, mut stopped: watch::Receiver<bool>) {
+    let settling = async {
+        engine.ledger().until_not_behind().await;
+        while let Err(error) = engine.queues().note_all_disconnected().await {
+            tracing::error!(%error, "cannot note who is not connected any more");
+            engine.clock.sleep(RETRY_AFTER).await;
+        }
+        loop {
+            engine.connections.changed.notified().await;
+            engine.clock.sleep(PAUSE).await;
+            while let Err(error) = engine.queues().settle_connections().await {
+                tracing::error!(%error, "cannot note who is connected");
+                engine.clock.sleep(RETRY_AFTER).await;
+            }
+        }
+    };
+    tokio::select! {
+        () = settling => {}
+        () = async { let _ = stopped.wait_for(|stopped| *stopped).await; } => {}
+    }
+}
+
+impl Connections {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().expect("nothing panics while holding the counts")
+    }
+
+    fn take_unsettled(&self) -> Option<Who> {
+        self.known().unsettled.pop_first()
+    }
+
+    fn is_open(&self, teamspace: &TeamspaceId, agent: &AgentId) -> bool {
+        self.known().n_open.contains_key(&(teamspace.clone(), agent.clone()))
+    }
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        let mut known = self.connections.known();
+        let n_open = known.n_open.get_mut(&self.who).expect("an open connection is counted");
+        *n_open -= 1;
+        if *n_open == 0 {
+            known.n_open.remove(&self.who);
+            known.unsettled.insert(self.who.clone());
+            self.connections.changed.notify_one();
+        }
+    }
+}

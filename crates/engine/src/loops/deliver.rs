@@ -1,0 +1,204 @@
+//! Delivers what was said in a conversation to the endpoint of its holder: at least once, in order,
+//! and never to a former holder. The holder's answer counts for the epoch of the delivery.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+
+use protocol::caller::{Caller, Principal};
+use protocol::conversation::command::Say;
+use protocol::conversation::part::Part;
+use protocol::conversation::turn_delivery::{Line, Turn};
+use protocol::ids::{AgentId, TeamspaceId};
+use protocol::step::{self, Command};
+use protocol::time::{Span, Time};
+use protocol::{canonical, codec, conversation};
+
+use crate::loops::Outbox;
+use crate::loops::outbox::Adapter;
+use crate::ports::store::{Claimed, Sequenced, StoreError};
+use crate::road::submit::{Key, SubmitError};
+
+/// The limit per agent, so that a slow agent leaves places for the others.
+pub const TURNS_OF_AN_AGENT_MAX: usize = 16;
+
+/// A customer waits for an answer, so even an endpoint that was down for an hour is retried four
+/// times a minute.
+const RETRY_AFTER_MAX: Span = Span::from_millis(15_000);
+
+/// Where to deliver, and what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    pub url: String,
+    pub teamspace: TeamspaceId,
+    pub agent: AgentId,
+    /// The same for each try.
+    pub id: String,
+    /// When it is tried.
+    pub at: Time,
+    pub body: String,
+}
+
+/// The result: the agent's answer, if it gives one at once, or what went wrong.
+pub type Answered = Pin<Box<dyn Future<Output = Result<Option<Vec<Part>>, String>> + Send>>;
+
+/// How many deliveries are running for each agent.
+#[derive(Debug, Default)]
+pub(crate) struct Telling {
+    running: Mutex<BTreeMap<(TeamspaceId, AgentId), usize>>,
+}
+
+/// One running delivery of an agent.
+struct Place {
+    telling: Arc<Telling>,
+    whose: (TeamspaceId, AgentId),
+}
+
+impl Telling {
+    fn place(self: &Arc<Self>, teamspace: &TeamspaceId, agent: &AgentId) -> Option<Place> {
+        let whose = (teamspace.clone(), agent.clone());
+        let mut running = self.running.lock().expect("nothing panics in here");
+        let n_running = running.entry(whose.clone()).or_default();
+        if *n_running >= TURNS_OF_AN_AGENT_MAX {
+            return None;
+        }
+        *n_running += 1;
+        Some(Place { telling: Arc::clone(self), whose })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut running = self.telling.running.lock().expect("nothing panics in here");
+        match running.get_mut(&self.whose) {
+            Some(n_running) if *n_running > 1 => *n_running -= 1,
+            Some(_) | None => {
+                running.remove(&self.whose);
+            }
+        }
+    }
+}
+
+impl Outbox<'_> {
+    /// Delivers to the holder, and records the result.
+    pub(crate) async fn carry_out_delivery(
+        self,
+        claimed: &Claimed,
+        turn: &Turn,
+        adapter: &dyn Adapter,
+    ) -> Result<(), StoreError> {
+        let Some(_place) = self.engine.telling.place(&claimed.stream.teamspace, &turn.agent) else {
+            let error = "the agent is being told as much as it may be at once".to_owned();
+            return self.put_off(claimed, error).await;
+        };
+        let told = match self.hand_over(claimed, turn, adapter).await? {
+            Ok(Some(parts)) => self.say_answer(claimed, turn, parts).await?,
+            Ok(None) => Ok(()),
+            Err(detail) => Err(detail),
+        };
+        let Turn { epoch, through, .. } = *turn;
+        let (command, error) = match told {
+            Ok(()) => (conversation::Command::Delivered { epoch, through }, String::new()),
+            Err(detail) => {
+                let error = detail.clone();
+                (conversation::Command::NotDelivered { epoch, through, detail }, error)
+            }
+        };
+        let caller = Caller::system(claimed.stream.teamspace.clone());
+        let command = Command::Conversation(command);
+        let error = match self.engine.submit(&caller, claimed.stream.clone(), command, None).await {
+            Ok(_) => error,
+            Err(SubmitError::Store(error)) => return Err(error),
+            Err(rejected) => rejected.to_string(),
+        };
+        // Once it is done, the state no longer wants it, and there is no row to write to.
+        match self.work(claimed).await? {
+            Some(_) => self.put_off(claimed, error).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn put_off(self, claimed: &Claimed, error: String) -> Result<(), StoreError> {
+        self.engine.store.write_outbox(self.again_within(RETRY_AFTER_MAX, claimed, error)).await
+    }
+
+    async fn hand_over(
+        self,
+        claimed: &Claimed,
+        turn: &Turn,
+        adapter: &dyn Adapter,
+    ) -> Result<Result<Option<Vec<Part>>, String>, StoreError> {
+        let stream = &claimed.stream;
+        let agent = self.engine.agent(&stream.teamspace, turn.agent.clone()).await?;
+        let Some(url) = agent.and_then(|agent| agent.endpoint) else {
+            return Ok(Err("the agent has no endpoint any more".to_owned()));
+        };
+        let n_lines = usize::try_from(turn.through - turn.after).unwrap_or_default();
+        let lines = self.engine.store.transcript(stream, turn.after, n_lines).await?;
+        let lines: Vec<Line> = (turn.after + 1..).zip(lines).map(line).collect();
+        // There is nothing to tell.
+        if lines.iter().all(Line::is_between_people) {
+            return Ok(Ok(None));
+        }
+        let at = self.engine.clock.now();
+        let delivery = Delivery {
+            url,
+            teamspace: stream.teamspace.clone(),
+            agent: turn.agent.clone(),
+            id: turn.id(),
+            at,
+            body: turn.body(&stream.teamspace, at, &lines),
+        };
+        Ok(self.while_renewing(claimed, adapter.deliver(delivery)).await)
+    }
+
+    /// Records the agent's immediate answer as if the agent had sent it in a request. The
+    /// idempotency key is the same for every delivery of the turn, so the answer is recorded once.
+    async fn say_answer(
+        self,
+        claimed: &Claimed,
+        turn: &Turn,
+        parts: Vec<Part>,
+    ) -> Result<Result<(), String>, StoreError> {
+        let teamspace = claimed.stream.teamspace.clone();
+        let caller = Caller {
+            roles: self.engine.access().roles_of(&teamspace, &turn.agent).await?,
+            teamspace,
+            principal: Principal::Agent(turn.agent.clone()),
+            session: "endpoint".to_owned(),
+        };
+        let say = Say { parts, epoch: Some(turn.epoch), in_reply_to: turn.in_reply_to };
+        let command = Command::Conversation(conversation::Command::Say(say));
+        let text = format!("delivery/{}", turn.id());
+        let key = Key { fingerprint: canonical::sha256(&[text.as_bytes()]), text };
+        match self.engine.submit(&caller, claimed.stream.clone(), command, Some(key)).await {
+            Ok(_) => Ok(Ok(())),
+            Err(SubmitError::Store(error)) => Err(error),
+            Err(error) => Ok(Err(format!("what the agent answered is refused: {error}"))),
+        }
+    }
+}
+
+fn line((number, line): (u64, Sequenced)) -> Line {
+    let entry = &line.entry;
+    let text = entry.body.text();
+    let event = text.and_then(|text| codec::decode(&entry.name, entry.version, text).ok());
+    let event = match event {
+        Some(step::Event::Conversation(event)) => Some(event),
+        Some(
+            step::Event::Handoff(_)
+            | step::Event::Agent(_)
+            | step::Event::Token(_)
+            | step::Event::Message(_)
+            | step::Event::Teamspace(_)
+            | step::Event::Graph(_)
+            | step::Event::Subscription(_)
+            | step::Event::Session(_)
+            | step::Event::Erased(_)
+            | step::Event::Forked(_),
+        )
+        | None => None,
+    };
+    Line { number, at: entry.at, actor: entry.actor.to_string(), event }
+}

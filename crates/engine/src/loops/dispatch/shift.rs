@@ -1,0 +1,81 @@
+//! The people of a queue who take conversations now, and the place of a conversation in the queue.
+
+use protocol::agent::Agent;
+use protocol::ids::{AgentId, ConversationId, TeamspaceId};
+use protocol::queue::{EstimatedWait, estimate};
+use protocol::transfer::Transfer;
+use protocol::transfer::decide::is_in_queue;
+
+use crate::loops::Queues;
+use crate::ports::store::{Listed, StoreError};
+
+/// The people of a queue who are there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shift {
+    pub n_available: usize,
+    /// Conversations that they can have at once, all together.
+    pub slots: u32,
+}
+
+impl Queues<'_> {
+    /// How many conversations wait in a queue.
+    pub async fn n_waiting(
+        self,
+        teamspace: &TeamspaceId,
+        queue: &AgentId,
+    ) -> Result<usize, StoreError> {
+        self.engine.store.n_waiting(teamspace, queue, None).await
+    }
+
+    /// The conversations that wait in a queue, the next one first, at most `limit`.
+    pub async fn waiting(
+        self,
+        teamspace: &TeamspaceId,
+        queue: &AgentId,
+        limit: usize,
+    ) -> Result<Vec<Listed>, StoreError> {
+        self.engine.store.waiting(teamspace, queue, limit).await
+    }
+
+    /// The conversations whose customers a queue shall call, the next one first, at most `limit`.
+    pub async fn callbacks(
+        self,
+        teamspace: &TeamspaceId,
+        queue: &AgentId,
+        limit: usize,
+    ) -> Result<Vec<Listed>, StoreError> {
+        self.engine.store.callbacks(teamspace, queue, limit).await
+    }
+
+    pub async fn shift(self, teamspace: &TeamspaceId, queue: &Agent) -> Result<Shift, StoreError> {
+        let people = self.available(teamspace).await?;
+        let there = people.iter().filter(|person| is_in_queue(person, queue));
+        let mut shift = Shift { n_available: 0, slots: 0 };
+        for person in there {
+            shift.n_available += 1;
+            let capacity = person.capacity().map_or(u32::MAX, u32::from);
+            shift.slots = shift.slots.saturating_add(capacity);
+        }
+        Ok(shift)
+    }
+
+    /// The place of a conversation in its queue, and how long it may take from there.
+    pub async fn place_in_line(
+        self,
+        teamspace: &TeamspaceId,
+        conversation: ConversationId,
+        transfer: &Transfer,
+    ) -> Result<Option<(usize, Option<EstimatedWait>)>, StoreError> {
+        let Some(waiting) = transfer.waiting() else { return Ok(None) };
+        let before = Some((waiting.order, conversation));
+        let n_before = self.engine.store.n_waiting(teamspace, waiting.queue, before).await?;
+        let Some(queue) = self.engine.agent(teamspace, waiting.queue.clone()).await? else {
+            return Ok(Some((n_before + 1, None)));
+        };
+        let shift = self.shift(teamspace, &queue).await?;
+        let flow =
+            self.engine.flows().of(teamspace, waiting.queue, shift.slots, self.engine.clock.now());
+        let place = u32::try_from(n_before + 1).unwrap_or(u32::MAX);
+        Ok(Some((n_before + 1, estimate(place, &flow))))
+    }
+}

@@ -1,0 +1,389 @@
+//! The outbox loop. An effect is a row that the state of its stream wants. Here it is claimed under
+//! a lease and carried out by an adapter, and its result comes back as an ordinary command. The row
+//! is removed by the commit after which the state no longer wants it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+
+use protocol::caller::Caller;
+use protocol::conversation::turn_delivery::DELIVER;
+use protocol::handoff;
+use protocol::handoff::artifact::Seen;
+use protocol::handoff::package::Artifact;
+use protocol::handoff::workq::{Answer, Answered, Degradation, Transfer};
+use protocol::ids::TeamspaceId;
+use protocol::step::{self, Command, Effect, State, Work};
+use protocol::time::Span;
+use protocol::wake::UrlUse;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
+
+use crate::Engine;
+use crate::loops::Outbox;
+use crate::loops::deliver::{Answered as Told, Delivery};
+use crate::loops::wake::{Call, Taken};
+use crate::ports::store::{Claim, Claimed, Names, OutboxWrite, Outstanding, StoreError};
+use crate::read::query::LIST_ROWS_MAX;
+use crate::road::submit::SubmitError;
+
+/// The loop looks at least this often, because postponed effects ring no bell.
+const LOOK_EVERY: Span = Span::from_millis(1_000);
+
+/// How long a claim holds without being renewed. After a crash the effect waits this long.
+const LEASE: Span = Span::from_millis(60_000);
+
+/// How often a claim is renewed while the work goes on.
+const RENEW_EVERY: Span = Span::from_millis(20_000);
+
+/// How many effects run at once. Each may hash gigabytes; more would starve the rest of the
+/// machine.
+pub const RUNNING_MAX: usize = 4;
+
+/// Turns of conversations that are on their way at once. Each is a connection that waits, so they
+/// take little, and must not wait for those that hash.
+pub const TURNS_MAX: usize = 64;
+
+/// After the first failure; doubled with each that follows.
+const RETRY_AFTER_MIN: Span = Span::from_millis(1_000);
+
+/// A store that is down for a day is tried every five minutes.
+const RETRY_AFTER_MAX: Span = Span::from_millis(300_000);
+
+/// An effect that failed this often is given up until an operator revives it: with the pauses
+/// above, after some two days.
+pub const ATTEMPTS_MAX: u32 = 600;
+
+/// Carries out effects outside the server. It may be slow, and it may fail; then it is retried.
+pub trait Adapter: Send + Sync + 'static {
+    /// Looks at artifacts; one answer for each, in any order.
+    fn look(&self, artifacts: Vec<Artifact>) -> Pin<Box<dyn Future<Output = Vec<Seen>> + Send>>;
+
+    /// Asks a work queue to hand items to a new owner; one answer for each. It is asked again after
+    /// a crash, so it must recognise items that were already handed over.
+    fn transfer(&self, transfer: Transfer) -> Pin<Box<dyn Future<Output = Vec<Answered>> + Send>> {
+        Box::pin(std::future::ready(not_configured(transfer)))
+    }
+
+    /// Calls an agent that was sent something critical. It must take seconds, not minutes.
+    fn wake(&self, call: Call) -> Taken;
+
+    /// Tells the holder of a conversation what was said. The same delivery may come again, with the
+    /// same id.
+    fn deliver(&self, delivery: Delivery) -> Told {
+        drop(delivery);
+        Box::pin(std::future::ready(Err("turns cannot be delivered here".to_owned())))
+    }
+
+    /// Why a URL is never called as this server is set up, as far as the URL alone tells.
+    fn objection(&self, url: &str, url_use: UrlUse) -> Option<String> {
+        let _ = (url, url_use);
+        None
+    }
+}
+
+/// The two pools of workers: slow and heavy effects have places of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Places {
+    Slow,
+    Turns,
+}
+
+impl Places {
+    fn count(self) -> usize {
+        match self {
+            Places::Slow => RUNNING_MAX,
+            Places::Turns => TURNS_MAX,
+        }
+    }
+
+    fn names(self) -> Names {
+        match self {
+            Places::Slow => Names::Without(DELIVER),
+            Places::Turns => Names::With(DELIVER),
+        }
+    }
+}
+
+/// Rung when there is a new effect, one bell for each pool.
+#[derive(Debug, Default)]
+pub(crate) struct Bells {
+    slow: Notify,
+    turns: Notify,
+}
+
+/// Which bells to ring after the commit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Rings {
+    slow: bool,
+    turns: bool,
+}
+
+impl Rings {
+    pub fn of<'a>(begin: impl IntoIterator<Item = &'a Effect>) -> Self {
+        let mut rings = Self::default();
+        for effect in begin {
+            match effect.name.starts_with(DELIVER) {
+                true => rings.turns = true,
+                false => rings.slow = true,
+            }
+        }
+        rings
+    }
+}
+
+impl Bells {
+    pub fn ring(&self, rings: Rings) {
+        if rings.slow {
+            self.slow.notify_one();
+        }
+        if rings.turns {
+            self.turns.notify_one();
+        }
+    }
+
+    fn of(&self, places: Places) -> &Notify {
+        match places {
+            Places::Slow => &self.slow,
+            Places::Turns => &self.turns,
+        }
+    }
+}
+
+/// The adapter, for looks at artifacts that are not in the outbox.
+#[derive(Default)]
+pub(crate) struct Outside {
+    adapter: OnceLock<Arc<dyn Adapter>>,
+    asked: tokio::sync::Mutex<()>,
+}
+
+impl Outside {
+    pub fn set(&self, adapter: Arc<dyn Adapter>) {
+        // Loops are started once; should they be started again, the first adapter stays.
+        let _ = self.adapter.set(adapter);
+    }
+}
+
+/// The answer of an adapter without a work queue.
+pub fn not_configured(transfer: Transfer) -> Vec<Answered> {
+    let answer = Answer::Degraded {
+        reason: Degradation::NotConfigured,
+        detail: "no work queue is configured".to_owned(),
+    };
+    transfer.items.into_iter().map(|item| Answered { item, answer: answer.clone() }).collect()
+}
+
+pub(crate) async fn run(
+    engine: Engine,
+    places: Places,
+    adapter: Arc<dyn Adapter>,
+    mut stopped: watch::Receiver<bool>,
+) {
+    tokio::select! {
+        biased;
+        () = engine.ledger().until_not_behind() => {}
+        // A claim is a write, and the result of an effect could not be recorded.
+        () = async { let _ = stopped.wait_for(|stopped| *stopped).await; } => return,
+    }
+    // The process that held these claims is gone, and a customer may be waiting.
+    let release = OutboxWrite::Release { names: places.names() };
+    if let Err(error) = engine.store.write_outbox(release).await {
+        tracing::warn!(%error, "what was being done outside waits for its leases to run out");
+    }
+    let mut running = JoinSet::new();
+    loop {
+        while let Some(ended) = running.try_join_next() {
+            report(ended);
+        }
+        match engine.outbox().claim(places, places.count() - running.len()).await {
+            Ok(claimed) => {
+                for one in claimed {
+                    let (engine, adapter) = (engine.clone(), Arc::clone(&adapter));
+                    running.spawn(async move { engine.outbox().carry_out(&one, &*adapter).await });
+                }
+            }
+            Err(error) => tracing::error!(%error, "the outbox could not be looked at"),
+        }
+        tokio::select! {
+            Some(ended) = running.join_next() => report(ended),
+            () = engine.outbox_bells.of(places).notified() => {}
+            () = engine.clock.sleep(LOOK_EVERY) => {}
+            // Effects that are not done are carried out after the next start.
+            () = async { let _ = stopped.wait_for(|stopped| *stopped).await; } => return,
+        }
+    }
+}
+
+fn report(ended: Result<Result<(), StoreError>, tokio::task::JoinError>) {
+    match ended {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::error!(%error, "an effect could not be written down"),
+        Err(error) => tracing::error!(%error, "an effect did not end cleanly"),
+    }
+}
+
+impl Outbox<'_> {
+    /// The effects of a teamspace that are not done yet, at most [`LIST_ROWS_MAX`].
+    pub async fn outstanding(
+        self,
+        teamspace: &TeamspaceId,
+    ) -> Result<Vec<Outstanding>, StoreError> {
+        self.engine.store.outstanding(teamspace, LIST_ROWS_MAX).await
+    }
+
+    /// Looks at artifacts that are not proposed yet. One look at a time: a caller that experiments
+    /// must not delay the verification of proposed artifacts. `None` while another look is running,
+    /// and for an engine without loops.
+    pub async fn look(self, artifacts: Vec<Artifact>) -> Option<Vec<Seen>> {
+        let _turn = self.engine.outside.asked.try_lock().ok()?;
+        Some(self.engine.outside.adapter.get()?.look(artifacts).await)
+    }
+
+    /// Why a URL is never called as this server is set up. An engine without loops knows nothing.
+    pub fn objection(self, url: &str, url_use: UrlUse) -> Option<String> {
+        self.engine.outside.adapter.get()?.objection(url, url_use)
+    }
+
+    /// Carries out every effect that is due now, one after the other. Returns how many there were.
+    /// For programs without loops, and for tests.
+    pub async fn carry_out_due(self, adapter: &dyn Adapter) -> Result<usize, StoreError> {
+        let mut claimed = self.claim(Places::Slow, RUNNING_MAX).await?;
+        claimed.extend(self.claim(Places::Turns, TURNS_MAX).await?);
+        for one in &claimed {
+            self.carry_out(one, adapter).await?;
+        }
+        Ok(claimed.len())
+    }
+
+    /// Retries every effect of a teamspace that was given up.
+    pub async fn revive_outbox(self, teamspace: &TeamspaceId) -> Result<(), StoreError> {
+        let (teamspace, now) = (teamspace.clone(), self.engine.clock.now());
+        self.engine.store.write_outbox(OutboxWrite::Revive { teamspace, now }).await?;
+        self.engine.outbox_bells.ring(Rings { slow: true, turns: true });
+        Ok(())
+    }
+
+    async fn claim(self, places: Places, limit: usize) -> Result<Vec<Claimed>, StoreError> {
+        if limit == 0 {
+            return Ok(Vec::new());
+        }
+        let now = self.engine.clock.now();
+        self.engine
+            .store
+            .claim(Claim { now, until: now.plus(LEASE), limit, names: places.names() })
+            .await
+    }
+
+    async fn carry_out(self, claimed: &Claimed, adapter: &dyn Adapter) -> Result<(), StoreError> {
+        let Some(work) = self.work(claimed).await? else {
+            let error = "there is nothing left to do".to_owned();
+            return self.engine.store.write_outbox(put_away(claimed, error)).await;
+        };
+        let (command, failure) = match work {
+            Work::Look { looked, artifacts } => {
+                let seen = self.while_renewing(claimed, adapter.look(artifacts)).await;
+                let failure = seen.iter().find_map(|one| one.finding.detail()).map(str::to_owned);
+                (handoff::Command::Verified { looked, seen }, failure)
+            }
+            Work::Transfer { package_hash, way, transfer } => {
+                let answers = self.while_renewing(claimed, adapter.transfer(transfer)).await;
+                for answered in &answers {
+                    tell_degraded(claimed, answered);
+                }
+                (handoff::Command::WorkqAnswered { package_hash, way, answers }, None)
+            }
+            Work::Wake(wake) => return self.carry_out_wake(claimed, wake, adapter).await,
+            Work::Deliver(turn) => return self.carry_out_delivery(claimed, &turn, adapter).await,
+            Work::Tell(tell) => return self.carry_out_decision(claimed, &tell, adapter).await,
+        };
+        let caller = Caller::system(claimed.stream.teamspace.clone());
+        let command = Command::Handoff(command);
+        let submitted = self.engine.submit(&caller, claimed.stream.clone(), command, None).await;
+        let error = match submitted {
+            Ok(_) => failure.unwrap_or_default(),
+            Err(SubmitError::Store(error)) => return Err(error),
+            Err(error) => error.to_string(),
+        };
+        // Once it is done, the state no longer wants it, and there is no row to write to.
+        if self.work(claimed).await?.is_none() {
+            return Ok(());
+        }
+        self.engine.store.write_outbox(self.again_later(claimed, error)).await
+    }
+
+    /// The work for a claimed effect, if the stream still wants it.
+    pub(crate) async fn work(self, claimed: &Claimed) -> Result<Option<Work>, StoreError> {
+        let Some(state) = self.engine.read().current(&claimed.stream).await? else {
+            return Ok(None);
+        };
+        let document = match state.as_ref() {
+            State::Handoff(handoff) => {
+                self.engine.store.document(&claimed.stream, handoff.document_hash()).await?
+            }
+            State::Message(_) | State::Conversation(_) | State::Session(_) => None,
+            State::Agent(_)
+            | State::Token(_)
+            | State::Ledger(_)
+            | State::Teamspace(_)
+            | State::Graph(_)
+            | State::Subscription(_) => {
+                return Ok(None);
+            }
+        };
+        Ok(step::work(&state, &claimed.effect.name, document.as_deref()))
+    }
+
+    pub(crate) async fn while_renewing<T>(
+        self,
+        claimed: &Claimed,
+        work: impl Future<Output = T>,
+    ) -> T {
+        let mut work = std::pin::pin!(work);
+        loop {
+            tokio::select! {
+                done = &mut work => return done,
+                () = self.engine.clock.sleep(RENEW_EVERY) => {
+                    let until = self.engine.clock.now().plus(LEASE);
+                    let renew = OutboxWrite::Renew { claimed: claimed.clone(), until };
+                    if let Err(error) = self.engine.store.write_outbox(renew).await {
+                        tracing::warn!(%error, "a lease could not be renewed");
+                    }
+                }
+            }
+        }
+    }
+
+    pub(crate) fn again_later(self, claimed: &Claimed, error: String) -> OutboxWrite {
+        self.again_within(RETRY_AFTER_MAX, claimed, error)
+    }
+
+    /// The same, with another limit for the pause.
+    pub(crate) fn again_within(
+        self,
+        pause_max: Span,
+        claimed: &Claimed,
+        error: String,
+    ) -> OutboxWrite {
+        if claimed.attempt >= ATTEMPTS_MAX {
+            return put_away(claimed, error);
+        }
+        let doublings = claimed.attempt.saturating_sub(1).min(20);
+        let pause = RETRY_AFTER_MIN.as_millis() << doublings;
+        let pause = pause.min(pause_max.as_millis());
+        // Up to a quarter more, so that effects that failed together are not retried together.
+        let jitter = i64::from(self.engine.ids.bytes()[0]) * pause / 1_024;
+        let due = self.engine.clock.now().plus(Span::from_millis(pause + jitter));
+        OutboxWrite::PutOff { claimed: claimed.clone(), due, error }
+    }
+}
+
+fn tell_degraded(claimed: &Claimed, answered: &Answered) {
+    if let Answer::Degraded { reason, detail } = &answered.answer {
+        let (stream, reason) = (&claimed.stream.subject, reason.as_str());
+        tracing::warn!(%stream, reason, detail, "an item of the work queue is orphaned");
+    }
+}
+
+fn put_away(claimed: &Claimed, error: String) -> OutboxWrite {
+    OutboxWrite::GiveUp { claimed: claimed.clone(), error }
+}

@@ -1,0 +1,77 @@
+//! Calling the recipients of critical messages: one effect each, tried for some minutes. A
+//! recipient that cannot be reached by then is given up, and the status tells the sender so.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use protocol::caller::Caller;
+use protocol::ids::TeamspaceId;
+use protocol::message;
+use protocol::step::{Command, Wake};
+use protocol::time::Time;
+
+use crate::loops::Outbox;
+use crate::loops::outbox::Adapter;
+use crate::ports::store::{Claimed, StoreError};
+use crate::road::submit::SubmitError;
+
+/// With the pauses of the outbox some four minutes. By then a critical message is no longer of use,
+/// or was delivered in another way.
+pub const ATTEMPTS_MAX: u32 = 8;
+
+/// The agent to call, and the message it is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    pub url: String,
+    pub teamspace: TeamspaceId,
+    pub wake: Wake,
+    /// When it is tried.
+    pub at: Time,
+}
+
+/// The result of a call: nothing if it was taken, or what went wrong.
+pub type Taken = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+
+impl Outbox<'_> {
+    /// Calls, and records the result: that the call was taken, or that it was tried often enough.
+    pub(crate) async fn carry_out_wake(
+        self,
+        claimed: &Claimed,
+        wake: Wake,
+        adapter: &dyn Adapter,
+    ) -> Result<(), StoreError> {
+        let agent = wake.agent.clone();
+        let command = match self.call(claimed, wake, adapter).await? {
+            Ok(()) => message::Command::Woken { agent },
+            Err(detail) if claimed.attempt < ATTEMPTS_MAX => {
+                return self.engine.store.write_outbox(self.again_later(claimed, detail)).await;
+            }
+            Err(detail) => message::Command::NotWoken { agent, detail },
+        };
+        let caller = Caller::system(claimed.stream.teamspace.clone());
+        let command = Command::Message(command);
+        // The row goes with the commit that says so.
+        match self.engine.submit(&caller, claimed.stream.clone(), command, None).await {
+            Ok(_) => Ok(()),
+            Err(SubmitError::Store(error)) => Err(error),
+            Err(error) => {
+                self.engine.store.write_outbox(self.again_later(claimed, error.to_string())).await
+            }
+        }
+    }
+
+    async fn call(
+        self,
+        claimed: &Claimed,
+        wake: Wake,
+        adapter: &dyn Adapter,
+    ) -> Result<Result<(), String>, StoreError> {
+        let teamspace = claimed.stream.teamspace.clone();
+        let agent = self.engine.agent(&teamspace, wake.agent.clone()).await?;
+        let Some(url) = agent.and_then(|agent| agent.wake_url) else {
+            return Ok(Err("the agent is not called any more".to_owned()));
+        };
+        let call = Call { url, teamspace, wake, at: self.engine.clock.now() };
+        Ok(self.while_renewing(claimed, adapter.wake(call)).await)
+    }
+}

@@ -1,0 +1,5 @@
+//! What the engine needs from outside: a store, a clock, and randomness.
+
+pub mod clock;
+pub mod ids;
+pub mod store;

@@ -1,0 +1,198 @@
+//! Token lookup: who a bearer is. The secret is hashed and looked up; its rights come from the
+//! token's own stream and from the directory. The result is cached in memory, since every request
+//! needs it. The store reports a change before it answers the caller that made it, so a token whose
+//! revocation was confirmed is no longer in the cache.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use protocol::caller::{Caller, Principal, Role};
+use protocol::canonical::{self, Hash};
+use protocol::ids::{AgentId, TeamspaceId, TokenId};
+use protocol::ledger::{Stream, Subject};
+use protocol::step::State;
+use protocol::time::Time;
+
+use crate::ports::store::{Sequenced, StoreError};
+use crate::read::Access;
+
+/// A few hundred bytes each. Past this many the cache is cleared.
+const KNOWN_BEARERS_MAX: usize = 10_000;
+
+/// Long enough for any runtime's own session ids.
+pub const SESSION_BYTES_MAX: usize = 200;
+
+/// An authenticated bearer.
+#[derive(Debug, Clone)]
+pub struct Bearer {
+    pub token: TokenId,
+    pub caller: Caller,
+    expires_at: Option<Time>,
+}
+
+#[derive(Debug, Default)]
+pub struct KnownBearers {
+    known: RwLock<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// By the hash of the secret.
+    bearers: HashMap<Hash, Bearer>,
+    /// Grows with every change, so that a value read before the change is not cached after it.
+    generation: u64,
+}
+
+impl Access<'_> {
+    /// The bearer of a secret, or `None` when there is no such token, or no longer.
+    pub async fn authenticate(self, secret: &str) -> Result<Option<Bearer>, StoreError> {
+        let hash = canonical::sha256(&[secret.as_bytes()]);
+        let generation = {
+            let known = self.engine.access.read();
+            if let Some(bearer) = known.bearers.get(&hash) {
+                let has_ended =
+                    bearer.expires_at.is_some_and(|expiry| expiry <= self.engine.clock.now());
+                return Ok((!has_ended).then(|| bearer.clone()));
+            }
+            known.generation
+        };
+        let bearer = Box::pin(self.read_bearer(&hash)).await?;
+        if let Some(bearer) = &bearer {
+            self.engine.access.learn(hash, bearer, generation);
+        }
+        Ok(bearer)
+    }
+
+    async fn read_bearer(self, hash: &Hash) -> Result<Option<Bearer>, StoreError> {
+        let Some(stream) = self.engine.store.token_stream(&canonical::hex(hash)).await? else {
+            return Ok(None);
+        };
+        let state = self.engine.read().current(&stream).await?;
+        let Some(State::Token(token)) = state.as_deref() else { return Ok(None) };
+        let Some(principal) = token.bearer(self.engine.clock.now()) else { return Ok(None) };
+        let mut roles = token.grant.roles.clone();
+        if let Principal::Agent(id) = &principal {
+            roles.extend(self.roles_of(&stream.teamspace, id).await?);
+        }
+        let session = format!("token:{}", token.id);
+        let caller = Caller { teamspace: stream.teamspace, principal, roles, session };
+        Ok(Some(Bearer { token: token.id, caller, expires_at: token.grant.expires_at }))
+    }
+
+    /// The roles that the directory gives an agent.
+    pub async fn roles_of(
+        self,
+        teamspace: &TeamspaceId,
+        id: &AgentId,
+    ) -> Result<BTreeSet<Role>, StoreError> {
+        let subject = Subject::Agent(id.clone());
+        let stream = Stream { teamspace: teamspace.clone(), subject };
+        let state = self.engine.read().current(&stream).await?;
+        let agent = state.as_deref().and_then(State::as_agent);
+        Ok(agent.map(|agent| agent.roles.clone()).unwrap_or_default())
+    }
+}
+
+impl KnownBearers {
+    /// Drops the bearers that committed entries change. The next lookup reads them again.
+    pub fn heed(&self, entries: &[Sequenced]) {
+        for Sequenced { entry, .. } in entries {
+            // All that can change who a bearer is, or what it may do.
+            let is_heeded = ["token.revoked", "agent.roles_changed"].contains(&&*entry.name);
+            if is_heeded {
+                let mut known = self.write();
+                known.bearers.retain(|_, bearer| !bearer.is_of(&entry.stream));
+                known.generation += 1;
+            }
+        }
+    }
+
+    fn learn(&self, hash: Hash, bearer: &Bearer, generation: u64) {
+        let mut known = self.write();
+        if known.generation != generation {
+            return;
+        }
+        if known.bearers.len() >= KNOWN_BEARERS_MAX {
+            known.bearers.clear();
+        }
+        known.bearers.insert(hash, bearer.clone());
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Known> {
+        self.known.read().expect("nothing panics in here")
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Known> {
+        self.known.write().expect("nothing panics in here")
+    }
+}
+
+impl Bearer {
+    /// Whether a stream is that of its token, or of the agent behind it.
+    fn is_of(&self, stream: &Stream) -> bool {
+        let is_subject = matches!(&stream.subject, Subject::Token(id) if *id == self.token)
+            || matches!(&stream.subject, Subject::Agent(id) if self.caller.agent() == Some(id));
+        is_subject && stream.teamspace == self.caller.teamspace
+    }
+}
+
+/// The form in which a secret is stored.
+pub fn secret_hash(secret: &str) -> String {
+    canonical::hex(&canonical::sha256(&[secret.as_bytes()]))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use protocol::ledger::{Body, Entry, GENESIS};
+
+    use super::*;
+
+    fn entry(stream: Stream, name: &'static str) -> Vec<Sequenced> {
+        let entry = Entry {
+            stream,
+            position: 2,
+            name: name.into(),
+            version: 1,
+            actor: Arc::from("operator:root"),
+            at: Time::from_millis(1),
+            body: Body::Erased { commitment: GENESIS },
+            hash: GENESIS,
+        };
+        vec![Sequenced { seq: 2, entry }]
+    }
+
+    #[test]
+    fn what_was_read_before_a_change_is_not_kept_and_what_is_kept_goes_with_it() {
+        let token: TokenId = "01938c2e-0000-7000-8000-000000000001".parse().unwrap();
+        let teamspace = TeamspaceId::default_teamspace();
+        let principal = Principal::Agent("barry".parse().unwrap());
+        let (roles, session) = (BTreeSet::new(), String::new());
+        let caller = Caller { teamspace: teamspace.clone(), principal, roles, session };
+        let bearer = Bearer { token, caller, expires_at: None };
+        let stream = |subject| Stream { teamspace: teamspace.clone(), subject };
+        let own = || Subject::Agent("barry".parse().unwrap());
+        let other = || Subject::Agent("tim".parse().unwrap());
+        // A change, whether a value read before it may be cached, and whether it evicts a cached
+        // one.
+        let rows = [
+            (Subject::Token(token), "token.revoked", false, true),
+            (Subject::Token(token), "token.issued", true, false),
+            (own(), "agent.roles_changed", false, true),
+            (own(), "agent.presence_changed", true, false),
+            (other(), "agent.roles_changed", false, false),
+        ];
+        for (subject, name, may_keep, takes) in rows {
+            let known = KnownBearers::default();
+            let generation = known.read().generation;
+            known.heed(&entry(stream(subject.clone()), name));
+            known.learn(GENESIS, &bearer, generation);
+            assert_eq!(known.read().bearers.len(), usize::from(may_keep), "{subject} {name}");
+            let generation = known.read().generation;
+            known.learn(GENESIS, &bearer, generation);
+            known.heed(&entry(stream(subject.clone()), name));
+            assert_eq!(known.read().bearers.is_empty(), takes, "{subject} {name}");
+        }
+    }
+}

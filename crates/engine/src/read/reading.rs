@@ -1,0 +1,184 @@
+//! Whether a caller may read something. The rules are in [`protocol::visibility`]; this module
+//! looks up the facts that they need, and lists what a caller may read.
+
+use std::sync::Arc;
+
+use protocol::agent::Kind;
+use protocol::caller::Caller;
+use protocol::codec;
+use protocol::handoff::readers::Readers;
+use protocol::handoff::{Handoff, Package, derive};
+use protocol::ids::{HandoffId, TaskId, TeamspaceId};
+use protocol::ledger::{Entry, Stream, Subject};
+use protocol::rejection::{Conflict, Rejection};
+use protocol::step::{Event, State};
+use protocol::visibility::{self, EntrySight, Sight};
+
+use crate::ports::store::{List, ListOf, StoreError};
+use crate::read::Access;
+use crate::read::query::{Item, LIST_ROWS_MAX, Page};
+
+/// Rows that are looked through for one page. Past this the page ends early and its cursor
+/// continues, so the cost of a request does not grow with the rows that the caller may not read.
+pub const ROWS_LOOKED_THROUGH_MAX: usize = 1_000;
+
+/// The event that an entry records; `None` once it is erased.
+pub fn recorded(entry: &Entry) -> Option<Event> {
+    codec::decode(&entry.name, entry.version, entry.body.text()?).ok()
+}
+
+impl Access<'_> {
+    pub async fn may_read(
+        self,
+        caller: &Caller,
+        stream: &Stream,
+        state: &State,
+    ) -> Result<bool, StoreError> {
+        // A caller who may read what is private may read it whatever it is.
+        if visibility::of(caller, state, Readers::Private) == Sight::Yes {
+            return Ok(true);
+        }
+        let readers = self.readers_of(stream, state).await?;
+        self.settled_sight(caller, visibility::of(caller, state, readers)).await
+    }
+
+    /// The same for the current state of a stream; one that does not exist cannot be read.
+    pub async fn may_read_stream(
+        self,
+        caller: &Caller,
+        stream: &Stream,
+    ) -> Result<bool, StoreError> {
+        match self.engine.read().current(stream).await? {
+            Some(state) => self.may_read(caller, stream, &state).await,
+            None => Ok(false),
+        }
+    }
+
+    pub async fn may_read_entry(self, caller: &Caller, entry: &Entry) -> Result<bool, StoreError> {
+        self.may_read_event(caller, entry, recorded(entry).as_ref()).await
+    }
+
+    /// The same for an entry whose event is known; `None` once it is erased.
+    pub async fn may_read_event(
+        self,
+        caller: &Caller,
+        entry: &Entry,
+        event: Option<&Event>,
+    ) -> Result<bool, StoreError> {
+        match visibility::of_entry(caller, entry, event) {
+            EntrySight::Yes => Ok(true),
+            EntrySight::No => Ok(false),
+            EntrySight::AsHandoff { part } => {
+                let may_read = self.may_read_stream(caller, &entry.stream).await?;
+                match part {
+                    Some(part) if may_read => {
+                        let part = handoff_stream(&entry.stream.teamspace, part);
+                        self.may_read_stream(caller, &part).await
+                    }
+                    Some(_) | None => Ok(may_read),
+                }
+            }
+        }
+    }
+
+    /// A list of what the caller may read: a full page, unless there are no more rows or too many
+    /// between them are not readable.
+    pub async fn list_for(
+        self,
+        caller: &Caller,
+        of: ListOf,
+        mut before: Option<u64>,
+        limit: usize,
+    ) -> Result<Page, StoreError> {
+        let limit = limit.clamp(1, LIST_ROWS_MAX);
+        let mut items = Vec::new();
+        let mut n_looked_through = 0;
+        // One row more than asked for tells whether there is a next page.
+        let mut n_wanted = limit + 1;
+        while n_looked_through < ROWS_LOOKED_THROUGH_MAX {
+            let teamspace = caller.teamspace.clone();
+            let list = List { teamspace, of: of.clone(), before, limit: n_wanted };
+            let rows = self.engine.store.list(list).await?;
+            let is_end = rows.len() < n_wanted;
+            for row in rows {
+                if items.len() == limit {
+                    return Ok(Page { items, next: before });
+                }
+                n_looked_through += 1;
+                before = Some(row.row);
+                let state =
+                    Arc::new(self.engine.read().read_state(&row.stream, &row.state_text).await?);
+                if self.may_read(caller, &row.stream, &state).await? {
+                    let (stream, position, changed_at) = (row.stream, row.position, row.at);
+                    items.push(Item { stream, state, position, changed_at });
+                }
+            }
+            if is_end {
+                return Ok(Page { items, next: None });
+            }
+            n_wanted = LIST_ROWS_MAX;
+        }
+        Ok(Page { items, next: before })
+    }
+
+    /// The refusal as the caller may read it: a conflict about a task that the caller may not read
+    /// names no agent.
+    pub(crate) async fn withheld(
+        self,
+        caller: &Caller,
+        teamspace: &TeamspaceId,
+        rejection: Rejection,
+    ) -> Result<Rejection, StoreError> {
+        let Rejection::OwnershipConflict { task_id, .. } = &rejection else {
+            return Ok(rejection);
+        };
+        if self.may_know_owners(caller, teamspace, task_id).await? {
+            return Ok(rejection);
+        }
+        let (task_id, conflict) = (task_id.clone(), Conflict::Withheld);
+        Ok(Rejection::OwnershipConflict { task_id, conflict })
+    }
+
+    async fn may_know_owners(
+        self,
+        caller: &Caller,
+        teamspace: &TeamspaceId,
+        task_id: &TaskId,
+    ) -> Result<bool, StoreError> {
+        let hold = self.engine.store.hold(teamspace, &derive::task_key(task_id)).await?;
+        if let Some(holder) = hold.holder.as_deref().and_then(|id| id.parse().ok()) {
+            return self.may_read_stream(caller, &handoff_stream(teamspace, holder)).await;
+        }
+        let task = hold.value.as_deref().map(derive::decode_task).unwrap_or_default();
+        self.settled_sight(caller, visibility::of_task(caller, &task)).await
+    }
+
+    /// Who may read a handoff. The first releases did not record it; then it is read from the
+    /// package. If the package was erased, the most private rule applies.
+    async fn readers_of(self, stream: &Stream, state: &State) -> Result<Readers, StoreError> {
+        let State::Handoff(handoff) = state else { return Ok(Readers::Team) };
+        let Handoff::Made(made) = handoff.as_ref() else { return Ok(Readers::Team) };
+        if let Some(recorded) = derive::readers(made) {
+            return Ok(recorded);
+        }
+        let text = self.engine.store.document(stream, &made.terms.package_hash).await?;
+        let package = text.and_then(|text| serde_json::from_str::<Package>(&text).ok());
+        Ok(package.map_or(Readers::Private, |package| Readers::of(&package.policy)))
+    }
+
+    async fn settled_sight(self, caller: &Caller, sight: Sight) -> Result<bool, StoreError> {
+        match sight {
+            Sight::Yes => Ok(true),
+            Sight::No => Ok(false),
+            Sight::IfHuman => {
+                let Some(agent) = caller.agent().cloned() else { return Ok(false) };
+                let agent = self.engine.agent(&caller.teamspace, agent).await?;
+                Ok(agent.is_some_and(|agent| agent.kind == Kind::Human))
+            }
+        }
+    }
+}
+
+fn handoff_stream(teamspace: &TeamspaceId, id: HandoffId) -> Stream {
+    Stream { teamspace: teamspace.clone(), subject: Subject::Handoff(id) }
+}

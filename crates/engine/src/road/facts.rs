@@ -1,0 +1,214 @@
+//! What a decision needs to know besides its own stream. It is read before the decision and passed
+//! in.
+
+use protocol::agent::profile::CAPACITY_MAX;
+use protocol::agent::{Agent, Kind, free_slot, slot_prefix};
+use protocol::caller::{Caller, Principal};
+use protocol::ids::{AgentId, MessageId, TeamspaceId};
+use protocol::ledger::{Stream, Subject};
+use protocol::message::Message;
+use protocol::message::decide::send::BROADCAST_MAX;
+use protocol::step::{Directory, Facts, Needs, QueueOf, State};
+use protocol::subscription;
+
+use crate::Engine;
+use crate::ports::store::{List, ListOf, StoreError};
+
+/// Everyone including the sender, and one more, which shows that there are too many.
+const DIRECTORY_ROWS_MAX: usize = BROADCAST_MAX + 2;
+
+impl Engine {
+    pub(crate) async fn facts(
+        &self,
+        caller: &Caller,
+        stream: &Stream,
+        needs: Needs,
+    ) -> Result<Facts, StoreError> {
+        let mut facts = Facts::default();
+        self.free_slots(caller, stream, &needs, &mut facts).await?;
+        if let Some(id) = needs.graph.as_ref() {
+            facts.graph = self.read().graph(&stream.teamspace, id).await?;
+        }
+        let first = facts.graph.as_ref().and_then(|graph| graph.compiled().first().cloned());
+        if let Some(id) = needs.agent.or(first) {
+            facts.agent = self.agent(&stream.teamspace, id).await?;
+        }
+        if needs.caller
+            && let Some(id) = caller.agent()
+        {
+            facts.caller = self.agent(&stream.teamspace, id.clone()).await?;
+        }
+        if let Some(hash) = needs.document {
+            facts.document = self.store.document(stream, &hash).await?;
+        }
+        if let Some(directory) = needs.directory {
+            found(&mut facts, self.directory(&stream.teamspace, directory, needs.wakes).await?);
+        }
+        if let Some(id) = needs.conversation {
+            let subject = Subject::Conversation(id);
+            let related = Stream { teamspace: stream.teamspace.clone(), subject };
+            facts.conversation =
+                self.read().current(&related).await?.and_then(|it| it.shared_conversation());
+        }
+        if !needs.unanswered.is_empty() {
+            facts.audience = self.asked.audience(stream, &needs.unanswered);
+        }
+        if let Some(id) = needs.message {
+            facts.message = self.message(&stream.teamspace, id).await?;
+        }
+        if let Some(queue) = needs.queue {
+            let id = match queue {
+                QueueOf::Named(id) => id,
+                QueueOf::Default => default_queue(),
+            };
+            facts.queue = self.agent(&stream.teamspace, id).await?;
+        }
+        if needs.settings {
+            facts.settings = self.read().settings(&stream.teamspace).await?;
+        }
+        if let (Some(asked), Principal::Customer(_)) = (needs.turn, &caller.principal) {
+            let turn = self.read().turn(&stream.teamspace, *asked).await?;
+            let queue = turn.queue().unwrap_or_else(default_queue);
+            facts.queue = self.agent(&stream.teamspace, queue).await?;
+            facts.turn = Some(Box::new(turn));
+        }
+        Ok(facts)
+    }
+
+    async fn free_slots(
+        &self,
+        caller: &Caller,
+        stream: &Stream,
+        needs: &Needs,
+        facts: &mut Facts,
+    ) -> Result<(), StoreError> {
+        if let Some(id) = &needs.slot {
+            facts.slot = self.free_slot(&stream.teamspace, id.clone()).await?;
+        }
+        if needs.caller_slot
+            && let Some(id) = caller.agent()
+        {
+            facts.caller_slot = self.free_slot(&stream.teamspace, id.clone()).await?;
+        }
+        if needs.listener_slot {
+            let prefix = subscription::slot_prefix(&caller.principal);
+            let limit = usize::from(subscription::OPEN_MAX);
+            let occupied = self.store.held(&stream.teamspace, &prefix, limit).await?;
+            facts.listener_slot = subscription::free_slot(&caller.principal, &occupied);
+        }
+        Ok(())
+    }
+
+    /// The lowest free slot of an agent, `None` if it has none or any number. Another command may
+    /// take the slot meanwhile; the commit checks that.
+    pub async fn free_slot(
+        &self,
+        teamspace: &TeamspaceId,
+        id: AgentId,
+    ) -> Result<Option<u16>, StoreError> {
+        let agent = self.agent(teamspace, id).await?;
+        let Some((agent, capacity)) = agent.and_then(|it| it.capacity().map(|n| (it, n))) else {
+            return Ok(None);
+        };
+        let limit = usize::from(CAPACITY_MAX);
+        let occupied = self.store.held(teamspace, &slot_prefix(&agent.id), limit).await?;
+        Ok(free_slot(&agent.id, capacity, &occupied))
+    }
+
+    async fn message(
+        &self,
+        teamspace: &TeamspaceId,
+        id: MessageId,
+    ) -> Result<Option<Message>, StoreError> {
+        let stream = Stream { teamspace: teamspace.clone(), subject: Subject::Message(id) };
+        let state = self.read().current(&stream).await?;
+        Ok(state.as_deref().and_then(State::as_message).cloned())
+    }
+
+    pub(crate) async fn agent(
+        &self,
+        teamspace: &TeamspaceId,
+        id: AgentId,
+    ) -> Result<Option<Agent>, StoreError> {
+        let stream = Stream { teamspace: teamspace.clone(), subject: Subject::Agent(id) };
+        let state = self.read().current(&stream).await?;
+        Ok(state.as_deref().and_then(State::as_agent).cloned())
+    }
+
+    /// More than the agents' names is read only if agents may be called.
+    async fn directory(
+        &self,
+        teamspace: &TeamspaceId,
+        directory: Directory,
+        wakes: bool,
+    ) -> Result<Vec<Found>, StoreError> {
+        match directory {
+            Directory::Named(names) => {
+                let mut found = Vec::with_capacity(names.len());
+                for name in names {
+                    found.extend(self.agent(teamspace, name).await?.map(Found::from));
+                }
+                Ok(found)
+            }
+            Directory::Everyone => {
+                let (teamspace, limit) = (teamspace.clone(), DIRECTORY_ROWS_MAX);
+                let list = List { teamspace, of: ListOf::Agents, before: None, limit };
+                let mut found = Vec::new();
+                for row in self.store.list(list).await? {
+                    let Subject::Agent(id) = &row.stream.subject else { continue };
+                    found.push(match wakes {
+                        false => Found::named(id.clone()),
+                        true => {
+                            let state =
+                                self.read().read_state(&row.stream, &row.state_text).await?;
+                            let Some(agent) = state.as_agent() else { continue };
+                            Found::from(agent.clone())
+                        }
+                    });
+                }
+                Ok(found)
+            }
+        }
+    }
+}
+
+/// Adds the facts about the agents that were found.
+fn found(facts: &mut Facts, agents: Vec<Found>) {
+    let can_be_called = agents.iter().filter(|agent| agent.wake_url.is_some());
+    facts.wakeable = can_be_called.map(|agent| agent.id.clone()).collect();
+    let at_endpoint = agents.iter().filter(|agent| agent.is_at_endpoint);
+    facts.at_endpoint = at_endpoint.map(|agent| agent.id.clone()).collect();
+    let known = agents.iter().filter_map(|agent| Some((agent.id.clone(), agent.kind?)));
+    facts.kinds = known.collect();
+    facts.directory = agents.into_iter().map(|agent| agent.id).collect();
+}
+
+/// The queue for a caller that asks for a person and names no queue.
+pub fn default_queue() -> AgentId {
+    DEFAULT_QUEUE.parse().expect("a valid name")
+}
+
+const DEFAULT_QUEUE: &str = "default";
+
+/// An agent of the directory.
+struct Found {
+    id: AgentId,
+    /// Unless only its name matters.
+    kind: Option<Kind>,
+    wake_url: Option<String>,
+    is_at_endpoint: bool,
+}
+
+impl From<Agent> for Found {
+    fn from(agent: Agent) -> Self {
+        let is_at_endpoint = agent.endpoint.is_some();
+        let kind = Some(agent.kind);
+        Self { id: agent.id, kind, wake_url: agent.wake_url, is_at_endpoint }
+    }
+}
+
+impl Found {
+    fn named(id: AgentId) -> Self {
+        Self { id, kind: None, wake_url: None, is_at_endpoint: false }
+    }
+}

@@ -1,0 +1,143 @@
+//! A command that moves several streams at once: all of them in one commit, or none. Turns are
+//! taken one after the other. This cannot deadlock: a stream that exists is taken after the parts
+//! it waits for, and no other command knows a stream that is made here.
+
+use protocol::ledger::Stream;
+use protocol::rejection::Rejection;
+use protocol::step::{self, Change, Command, Context, HoldWrite};
+use protocol::time::Time;
+
+use crate::Engine;
+use crate::loops::outbox::Rings;
+use crate::ports::store::StoreError;
+use crate::road::holds::AssumedHolds;
+use crate::road::pending_commit::PendingCommit;
+use crate::road::slots::{Durability, Latest, Turn};
+use crate::road::submit::{Asked, Attempt, SubmitError};
+
+/// The stream that was asked, with its turn taken and the command decided.
+pub struct First {
+    pub turn: Turn,
+    pub latest: Latest,
+    pub change: Change,
+    pub now: Time,
+}
+
+/// A stream that moves along.
+struct Other {
+    stream: Stream,
+    command: Command,
+    turn: Turn,
+    latest: Latest,
+    now: Time,
+}
+
+impl Engine {
+    pub(crate) async fn attempt_together(
+        &self,
+        asked: &Asked<'_>,
+        mut first: First,
+        holds: &AssumedHolds,
+    ) -> Result<Attempt, SubmitError> {
+        let mut written = first.change.holds.clone();
+        let mut others = Vec::new();
+        let mut changes = Vec::new();
+        for (subject, command) in std::mem::take(&mut first.change.then) {
+            let stream = Stream { teamspace: asked.stream.teamspace.clone(), subject };
+            let other = self.take_turn(stream, command, first.now).await?;
+            let stepped = self.step_along(asked, &other, &written).await?;
+            match stepped {
+                Ok(change) => {
+                    // A stream with nothing to write must be durable: no commit checks it.
+                    let is_sure = !change.events.is_empty()
+                        || other.latest.settled().await == Durability::Durable;
+                    if !is_sure {
+                        return Ok(Attempt::Again);
+                    }
+                    written.extend(change.holds.iter().cloned());
+                    changes.push(change);
+                    others.push(other);
+                }
+                Err(rejection) => {
+                    other.turn.put(other.latest.clone());
+                    first.turn.put(first.latest.clone());
+                    let all = others.iter().map(|other| &other.latest).chain([&other.latest]);
+                    for latest in all {
+                        if latest.settled().await != Durability::Durable {
+                            return Ok(Attempt::Again);
+                        }
+                    }
+                    drop(first.turn);
+                    return self.refuse(asked, rejection, &first.latest, holds).await;
+                }
+            }
+        }
+        self.write_together(asked, first, others, changes).await
+    }
+
+    async fn take_turn(
+        &self,
+        stream: Stream,
+        command: Command,
+        now: Time,
+    ) -> Result<Other, StoreError> {
+        let turn = self.slots.of(&stream).turn().await;
+        let latest = match turn.latest() {
+            Some(latest) if latest.is_usable() => latest,
+            Some(_) | None => self.load_latest(&stream).await?,
+        };
+        let now = now.max(latest.at);
+        Ok(Other { stream, command, turn, latest, now })
+    }
+
+    async fn step_along(
+        &self,
+        asked: &Asked<'_>,
+        other: &Other,
+        written: &[HoldWrite],
+    ) -> Result<Result<Change, Rejection>, StoreError> {
+        let state = other.latest.state.as_deref();
+        let needs = step::needs(state, &other.command);
+        let mut facts = self.facts(asked.caller, &other.stream, needs).await?;
+        let keys = step::holds(&other.stream, state, &other.command);
+        let before = |key: &str| written.iter().rfind(|write| write.key == key);
+        let known = |key: &str| before(key).map(|write| write.next.clone());
+        facts.holds = self.read_holds(&other.stream, keys, known).await?;
+        let context = Context { caller: asked.caller, now: other.now, facts: &facts };
+        Ok(step::step(&other.stream, state, &other.command, context))
+    }
+
+    async fn write_together(
+        &self,
+        asked: &Asked<'_>,
+        first: First,
+        others: Vec<Other>,
+        changes: Vec<Change>,
+    ) -> Result<Attempt, SubmitError> {
+        let begin = changes.iter().flat_map(|change| &change.begin);
+        let outside = Rings::of(first.change.begin.iter().chain(begin));
+        let prepared = self.prepare(asked, &first.turn, &first.latest, first.change, first.now);
+        first.turn.put(prepared.next);
+        let (mut commits, mut heralds) = (vec![prepared.commit], vec![prepared.notifier]);
+        let mut turns = Vec::new();
+        for (other, change) in others.into_iter().zip(changes) {
+            assert!(change.then.is_empty(), "what moves along asks nothing of others");
+            if change.events.is_empty() {
+                other.turn.put(other.latest);
+                continue;
+            }
+            let along =
+                Asked { stream: &other.stream, command: &other.command, key: None, ..*asked };
+            let prepared = self.prepare(&along, &other.turn, &other.latest, change, other.now);
+            other.turn.put(prepared.next);
+            commits.push(prepared.commit);
+            heralds.push(prepared.notifier);
+            turns.push(other.turn);
+        }
+        let receipt = self.store.commit_together(commits);
+        drop((first.turn, turns));
+        let written = PendingCommit::of_several(receipt, heralds).settle().await;
+        self.outbox_bells.ring(outside);
+        self.settle(asked, prepared.done, written)
+    }
+}

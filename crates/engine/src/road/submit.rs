@@ -1,0 +1,480 @@
+//! The road: load, step, commit, and again if the state has changed. Every change takes it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use protocol::caller::Caller;
+use protocol::canonical::Hash;
+use protocol::json;
+use protocol::ledger::{Body, Entry, GENESIS, Stream};
+use protocol::rejection::Rejection;
+use protocol::step::{self, Change, Command, Context, Facts, HoldState, Needs, Outcome, State};
+use protocol::time::Time;
+use serde::{Deserialize, Serialize};
+use tracing::Instrument;
+
+use crate::Engine;
+use crate::ledger::fork::Behind;
+use crate::loops::outbox::Rings;
+use crate::ports::store::{
+    Commit, CommitError, Committed, KeyScope, KeyedOutcome, RecordedOutcome, StoreError,
+};
+use crate::road::holds::AssumedHolds;
+use crate::road::multi_stream::First;
+use crate::road::pending_commit::PendingCommit;
+use crate::road::slots::{CommitNotifier, Durability, Latest, Turn};
+
+/// A conflict means that another command made progress, so a few tries are enough. More mean that
+/// something is wrong, and the caller is told.
+const ATTEMPTS_MAX: usize = 32;
+
+/// About what the texts of a commit take.
+const OUTCOME_BYTES: usize = 384;
+const STATE_BYTES: usize = 2_048;
+
+/// A caller's own name for a request, so that a retry is recognised.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    pub text: String,
+    pub fingerprint: Hash,
+}
+
+/// The answer to a command: stored with it, so that a retry gets the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Done {
+    pub subject: String,
+    /// The position of the stream's last entry after the command.
+    pub position: u64,
+    pub outcome: Outcome,
+}
+
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum SubmitError {
+    #[error(transparent)]
+    Rejected(#[from] Rejection),
+    #[error("the idempotency key was used for another request")]
+    KeyReused,
+    #[error("too much happens on this stream at once")]
+    Contended,
+    #[error(transparent)]
+    Behind(#[from] Behind),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Engine {
+    /// Decides a command and makes it durable. `Ok` means that it is in the ledger.
+    pub async fn submit(
+        &self,
+        caller: &Caller,
+        stream: Stream,
+        command: Command,
+        key: Option<Key>,
+    ) -> Result<Done, SubmitError> {
+        let asked = Asked { caller, stream: &stream, command: &command, key: key.as_ref() };
+        self.submit_assuming(&asked, AssumedStream::Unknown).await
+    }
+
+    /// The same for a stream whose id was just made: it cannot exist yet, which spares a read.
+    /// Should it exist all the same, the store notices, as it compares at commit.
+    pub async fn submit_new(
+        &self,
+        caller: &Caller,
+        stream: Stream,
+        command: Command,
+        key: Option<Key>,
+    ) -> Result<Done, SubmitError> {
+        let asked = Asked { caller, stream: &stream, command: &command, key: key.as_ref() };
+        self.submit_assuming(&asked, AssumedStream::Absent).await
+    }
+
+    /// The answer to an earlier request with this key, if there was one.
+    pub async fn done_before(
+        &self,
+        caller: &Caller,
+        key: &Key,
+    ) -> Result<Option<Done>, SubmitError> {
+        let recorded = self.store.outcome(&scope(caller, key)).await?;
+        recorded.map(|recorded| replay(key, &recorded)).transpose()
+    }
+
+    /// The result that a command would have on a stream that does not exist yet. Nothing is
+    /// changed, and the real command may find another state.
+    pub async fn try_out(
+        &self,
+        caller: &Caller,
+        stream: Stream,
+        command: Command,
+    ) -> Result<Outcome, SubmitError> {
+        let needs = step::needs(None, &command);
+        let mut facts = self.facts(caller, &stream, needs).await?;
+        let keys = step::holds(&stream, None, &command);
+        facts.holds = self.read_holds(&stream, keys, |_| None).await?;
+        let context = Context { caller, now: self.clock.now(), facts: &facts };
+        match step::step(&stream, None, &command, context) {
+            Ok(change) => Ok(change.outcome),
+            Err(no) => Err(self.access().withheld(caller, &stream.teamspace, no).await?.into()),
+        }
+    }
+
+    async fn submit_assuming(
+        &self,
+        asked: &Asked<'_>,
+        assumed: AssumedStream,
+    ) -> Result<Done, SubmitError> {
+        let span = tracing::debug_span!(
+            "submit",
+            command = asked.command.name(),
+            stream = asked.stream.subject.kind(),
+            outcome = tracing::field::Empty,
+        );
+        let result = self.attempt_until_settled(asked, assumed).instrument(span.clone()).await;
+        span.record("outcome", outcome_code(&result));
+        match &result {
+            Ok(_) => {}
+            Err(SubmitError::Rejected(_) | SubmitError::KeyReused) => {
+                self.counts.rejected.fetch_add(1, Ordering::Relaxed);
+            }
+            Err(SubmitError::Contended | SubmitError::Behind(_) | SubmitError::Store(_)) => {
+                self.counts.failed.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        result
+    }
+
+    async fn attempt_until_settled(
+        &self,
+        asked: &Asked<'_>,
+        mut assumed: AssumedStream,
+    ) -> Result<Done, SubmitError> {
+        self.ledger().check_may_write(asked.command)?;
+        let mut holds = AssumedHolds::Free;
+        for _ in 0..ATTEMPTS_MAX {
+            let assumed = std::mem::replace(&mut assumed, AssumedStream::Unknown);
+            match self.attempt(asked, assumed, &holds).await? {
+                Attempt::Done(done) => return Ok(done),
+                Attempt::Again => {}
+                Attempt::AgainReading { told } => holds = AssumedHolds::Read { told },
+            }
+            self.counts.retried.fetch_add(1, Ordering::Relaxed);
+        }
+        Err(SubmitError::Contended)
+    }
+
+    /// This future is kept small, because thousands of requests wait at once. The decision is a
+    /// function of its own, and rare paths are boxed.
+    async fn attempt(
+        &self,
+        asked: &Asked<'_>,
+        assumed: AssumedStream,
+        holds: &AssumedHolds,
+    ) -> Result<Attempt, SubmitError> {
+        let turn = self.slots.of(asked.stream).turn().await;
+        let decided = {
+            let latest = match (turn.latest(), assumed) {
+                (Some(latest), _) if latest.is_usable() => latest,
+                (None, AssumedStream::Absent) => Latest::absent(),
+                (Some(_) | None, _) => Box::pin(self.load_latest(asked.stream)).await?,
+            };
+            let needs = step::needs(latest.state.as_deref(), asked.command);
+            if needs == Needs::default() && matches!(holds, AssumedHolds::Free) {
+                self.decide(asked, &turn, latest, &Facts::default())
+            } else {
+                let state = latest.state.as_deref();
+                let facts = Box::pin(self.known_facts(asked, state, needs, holds)).await?;
+                self.decide(asked, &turn, latest, &facts)
+            }
+        };
+        match decided {
+            Decided::Together(latest, change, now) => {
+                let first = First { turn, latest, change: *change, now };
+                Box::pin(self.attempt_together(asked, first, holds)).await
+            }
+            Decided::PendingCommit(in_line, done, outside) => {
+                drop(turn);
+                let written = in_line.settle().await;
+                self.outbox_bells.ring(outside);
+                self.settle(asked, done, written)
+            }
+            Decided::Nothing(latest, outcome) => {
+                drop(turn);
+                Box::pin(self.leave(asked, &latest, outcome)).await
+            }
+            Decided::Refused(latest, rejection) => {
+                drop(turn);
+                Box::pin(self.refuse(asked, rejection, &latest, holds)).await
+            }
+        }
+    }
+
+    /// The facts that a command is decided on besides its stream. They are boxed: they are large,
+    /// and not needed while a request waits for the store.
+    async fn known_facts(
+        &self,
+        asked: &Asked<'_>,
+        state: Option<&State>,
+        needs: Needs,
+        holds: &AssumedHolds,
+    ) -> Result<Box<Facts>, StoreError> {
+        let mut facts = self.facts(asked.caller, asked.stream, needs).await?;
+        if let AssumedHolds::Read { told } = holds {
+            let keys = step::holds(asked.stream, state, asked.command);
+            let told = told.as_ref();
+            let known = |key: &str| told.filter(|(it, _)| it == key).map(|(_, hold)| hold.clone());
+            facts.holds = self.read_holds(asked.stream, keys, known).await?;
+        }
+        Ok(Box::new(facts))
+    }
+
+    /// Steps, and puts the commit in line at the store. The next command steps on the result.
+    fn decide(&self, asked: &Asked<'_>, turn: &Turn, latest: Latest, facts: &Facts) -> Decided {
+        // Time never runs backwards within a stream, whatever the clock does.
+        let now = self.clock.now().max(latest.at);
+        let context = Context { caller: asked.caller, now, facts };
+        match step::step(asked.stream, latest.state.as_deref(), asked.command, context) {
+            Ok(change) if !change.then.is_empty() => {
+                Decided::Together(latest, Box::new(change), now)
+            }
+            Ok(change) if !change.events.is_empty() => {
+                let outside = Rings::of(&change.begin);
+                let prepared = self.prepare(asked, turn, &latest, change, now);
+                // Before the commit can finish: after it, no reader may see the old state.
+                turn.put(prepared.next);
+                let receipt = self.store.commit(prepared.commit);
+                Decided::PendingCommit(
+                    PendingCommit::new(receipt, prepared.notifier),
+                    prepared.done,
+                    outside,
+                )
+            }
+            Ok(change) => {
+                turn.put(latest.clone());
+                Decided::Nothing(latest, change.outcome)
+            }
+            Err(rejection) => {
+                turn.put(latest.clone());
+                Decided::Refused(latest, rejection)
+            }
+        }
+    }
+
+    /// Nothing is to be done. That counts only if the state it was decided on is durable.
+    async fn leave(
+        &self,
+        asked: &Asked<'_>,
+        latest: &Latest,
+        outcome: Outcome,
+    ) -> Result<Attempt, SubmitError> {
+        if latest.settled().await != Durability::Durable {
+            return Ok(Attempt::Again);
+        }
+        let done =
+            Done { subject: asked.stream.subject.to_string(), position: latest.position, outcome };
+        let recorded = self.recorded(asked).await?;
+        Ok(recorded.unwrap_or(Attempt::Done(done)))
+    }
+
+    /// A refusal counts only if its facts are true: the state must have become durable, holds that
+    /// were only assumed must be read, and a retry of a command that succeeded is not refused.
+    pub(crate) async fn refuse(
+        &self,
+        asked: &Asked<'_>,
+        rejection: Rejection,
+        latest: &Latest,
+        holds: &AssumedHolds,
+    ) -> Result<Attempt, SubmitError> {
+        if latest.settled().await != Durability::Durable {
+            return Ok(Attempt::Again);
+        }
+        if let Some(recorded) = self.recorded(asked).await? {
+            return Ok(recorded);
+        }
+        let keys = || step::holds(asked.stream, latest.state.as_deref(), asked.command);
+        if matches!(holds, AssumedHolds::Free) && !keys().is_empty() {
+            return Ok(Attempt::AgainReading { told: None });
+        }
+        Err(self.access().withheld(asked.caller, &asked.stream.teamspace, rejection).await?.into())
+    }
+
+    /// The recorded answer, if the key was used before.
+    async fn recorded(&self, asked: &Asked<'_>) -> Result<Option<Attempt>, SubmitError> {
+        let Some(key) = asked.key else { return Ok(None) };
+        match self.store.outcome(&asked.scope(key)).await? {
+            Some(recorded) => replay(key, &recorded).map(|done| Some(Attempt::Done(done))),
+            None => Ok(None),
+        }
+    }
+
+    pub(crate) async fn load_latest(&self, stream: &Stream) -> Result<Latest, StoreError> {
+        match self.store.load(stream).await? {
+            Some(snapshot) => {
+                let state = self.read().read_state(stream, &snapshot.state_text).await?;
+                let state = Some(Arc::new(state));
+                Ok(Latest::durable(state, snapshot.position, snapshot.head, snapshot.at))
+            }
+            None => Ok(Latest::absent()),
+        }
+    }
+
+    pub(crate) fn prepare(
+        &self,
+        asked: &Asked<'_>,
+        turn: &Turn,
+        latest: &Latest,
+        change: Change,
+        now: Time,
+    ) -> Prepared {
+        let actor: Arc<str> = asked.caller.principal.to_string().into();
+        let mut head = latest.head;
+        let mut position = latest.position;
+        let mut entries = Vec::with_capacity(change.events.len());
+        for recorded in change.events {
+            position += 1;
+            let entry = Entry {
+                stream: asked.stream.clone(),
+                position,
+                name: recorded.name.into(),
+                version: recorded.version,
+                actor: Arc::clone(&actor),
+                at: now,
+                body: Body::Kept { salt: self.ids.salt(), text: recorded.body },
+                hash: GENESIS,
+            }
+            .chained(&head);
+            head = entry.hash;
+            entries.push(entry);
+        }
+        let (notifier, fate) = turn.notifier();
+        let state = Arc::new(change.state);
+        let next = Latest { state: Some(Arc::clone(&state)), position, head, at: now, fate };
+        let done =
+            Done { subject: asked.stream.subject.to_string(), position, outcome: change.outcome };
+        let key = asked.key.map(|key| KeyedOutcome {
+            scope: asked.scope(key),
+            recorded: RecordedOutcome {
+                fingerprint: key.fingerprint,
+                outcome: json::text_of(&done, OUTCOME_BYTES),
+            },
+            at: now,
+        });
+        let commit = Commit {
+            stream: asked.stream.clone(),
+            expected_position: latest.position,
+            expected_head: latest.head,
+            entries,
+            state_text: json::text_of(state.as_ref(), STATE_BYTES),
+            state,
+            disarm: change.disarm,
+            arm: change.arm,
+            end: change.end,
+            begin: change.begin,
+            holds: change.holds,
+            document: change.document,
+            erase: change.erase,
+            transcript: change.transcript,
+            key,
+        };
+        Prepared { commit, next, done, notifier }
+    }
+
+    pub(crate) fn settle(
+        &self,
+        asked: &Asked<'_>,
+        done: Done,
+        written: Result<Committed, CommitError>,
+    ) -> Result<Attempt, SubmitError> {
+        match written {
+            Ok(_) => {
+                self.counts.committed.fetch_add(1, Ordering::Relaxed);
+                if asked.command.is_escalation() {
+                    self.counts.escalated.fetch_add(1, Ordering::Relaxed);
+                }
+                Ok(Attempt::Done(done))
+            }
+            Err(CommitError::Moved) => Ok(Attempt::Again),
+            // Which of several is free is read anew.
+            Err(CommitError::HoldTaken { key, .. }) if step::is_slot(&key) => Ok(Attempt::Again),
+            Err(CommitError::HoldTaken { key, current }) => {
+                Ok(Attempt::AgainReading { told: Some((key, current)) })
+            }
+            Err(CommitError::KeyUsed(recorded)) => {
+                let key = asked.key.expect("only a keyed commit can meet a used key");
+                replay(key, &recorded).map(Attempt::Done)
+            }
+            Err(CommitError::Failed(error)) => Err(error.into()),
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub caller: &'a Caller,
+    pub stream: &'a Stream,
+    pub command: &'a Command,
+    pub key: Option<&'a Key>,
+}
+
+/// What is assumed about a stream that is not in memory.
+enum AssumedStream {
+    Unknown,
+    Absent,
+}
+
+pub(crate) struct Prepared {
+    pub commit: Commit,
+    pub next: Latest,
+    pub done: Done,
+    pub notifier: CommitNotifier,
+}
+
+/// The result of a step.
+enum Decided {
+    PendingCommit(PendingCommit, Done, Rings),
+    /// Other streams must move along.
+    Together(Latest, Box<Change>, Time),
+    Nothing(Latest, Outcome),
+    Refused(Latest, Rejection),
+}
+
+pub(crate) enum Attempt {
+    Done(Done),
+    Again,
+    /// Some hold is not free, or may not be: all must be read.
+    AgainReading {
+        told: Option<(String, HoldState)>,
+    },
+}
+
+impl Asked<'_> {
+    fn scope(&self, key: &Key) -> KeyScope {
+        scope(self.caller, key)
+    }
+}
+
+fn scope(caller: &Caller, key: &Key) -> KeyScope {
+    KeyScope {
+        teamspace: caller.teamspace.clone(),
+        caller: caller.principal.to_string(),
+        key: key.text.clone(),
+    }
+}
+
+/// The outcome for a trace: a stable code, never a text from the caller.
+fn outcome_code(result: &Result<Done, SubmitError>) -> &str {
+    match result {
+        Ok(done) => done.outcome.refused.as_ref().map_or("done", |refused| &refused.code),
+        Err(SubmitError::Rejected(rejection)) => rejection.code(),
+        Err(SubmitError::KeyReused) => "idempotency_key_reused",
+        Err(SubmitError::Contended) => "contended",
+        Err(SubmitError::Behind(_)) => "ledger_behind_checkpoint",
+        Err(SubmitError::Store(_)) => "store_failed",
+    }
+}
+
+fn replay(key: &Key, recorded: &RecordedOutcome) -> Result<Done, SubmitError> {
+    if recorded.fingerprint != key.fingerprint {
+        return Err(SubmitError::KeyReused);
+    }
+    serde_json::from_str(&recorded.outcome)
+        .map_err(|error| StoreError::Corrupt(format!("a recorded outcome: {error}")).into())
+}

@@ -1,0 +1,52 @@
+//! A state as what it is, for callers that know which aggregate they ask for.
+
+use std::sync::Arc;
+
+use super::State;
+use crate::agent::Agent;
+use crate::conversation::Conversation;
+use crate::graph::Graph;
+use crate::handoff::Handoff;
+use crate::message::Message;
+use crate::session::Session;
+use crate::subscription::Subscription;
+use crate::token::Token;
+
+impl State {
+    pub fn as_handoff(&self) -> Option<&Handoff> {
+        if let State::Handoff(it) = self { Some(it) } else { None }
+    }
+
+    pub fn as_agent(&self) -> Option<&Agent> {
+        if let State::Agent(it) = self { Some(it) } else { None }
+    }
+
+    pub fn as_token(&self) -> Option<&Token> {
+        if let State::Token(it) = self { Some(it) } else { None }
+    }
+
+    pub fn as_message(&self) -> Option<&Message> {
+        if let State::Message(it) = self { Some(it) } else { None }
+    }
+
+    pub fn as_conversation(&self) -> Option<&Conversation> {
+        if let State::Conversation(it) = self { Some(it) } else { None }
+    }
+
+    pub fn as_graph(&self) -> Option<&Graph> {
+        if let State::Graph(it) = self { Some(it) } else { None }
+    }
+
+    pub fn as_subscription(&self) -> Option<&Subscription> {
+        if let State::Subscription(it) = self { Some(it) } else { None }
+    }
+
+    pub fn as_session(&self) -> Option<&Session> {
+        if let State::Session(it) = self { Some(it) } else { None }
+    }
+
+    /// The conversation itself, not a copy.
+    pub fn shared_conversation(&self) -> Option<Arc<Conversation>> {
+        if let State::Conversation(it) = self { Some(Arc::clone(it)) } else { None }
+    }
+}
