@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value};
 
-use super::shape::put_into_extension;
+use super::extension::put_into_extension;
 
 /// The texts that may have variants in other languages.
 const SUMMARIES: [&str; 3] = ["summary_terse", "summary_normal", "summary_detailed"];

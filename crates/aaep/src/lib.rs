@@ -18,6 +18,7 @@
 pub mod capabilities;
 pub mod cursor;
 pub mod event;
+pub mod extension;
 pub mod flaw;
 pub mod handshake;
 pub mod jws;

@@ -36,7 +36,7 @@ pub struct Texts {
 
 /// One thing that could be better, reported once for all similar events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct LintFinding {
     /// Stable.
     pub name: &'static str,
     /// The first event that it is about, and its index in the session.
@@ -54,7 +54,7 @@ impl Texts {
 }
 
 /// All findings about a session, in the order of its events.
-pub fn lint(session: &[Heard<'_>]) -> Vec<Finding> {
+pub fn lint(session: &[Heard<'_>]) -> Vec<LintFinding> {
     let mut remarks = Remarks { session, findings: Vec::new() };
     summaries::look(&mut remarks);
     questions::look(&mut remarks);
@@ -67,7 +67,7 @@ pub fn lint(session: &[Heard<'_>]) -> Vec<Finding> {
 /// The findings so far. Each has a group; a repeat of the same name and group is only counted.
 struct Remarks<'a> {
     session: &'a [Heard<'a>],
-    findings: Vec<(String, Finding)>,
+    findings: Vec<(String, LintFinding)>,
 }
 
 impl<'a> Remarks<'a> {
@@ -76,7 +76,7 @@ impl<'a> Remarks<'a> {
     }
 
     fn add(&mut self, advice: &Advice, index: usize, group: &str) {
-        let is_it = |(known, finding): &&mut (String, Finding)| {
+        let is_it = |(known, finding): &&mut (String, LintFinding)| {
             finding.name == advice.name && known == group
         };
         if let Some((_, finding)) = self.findings.iter_mut().find(is_it) {
@@ -85,7 +85,7 @@ impl<'a> Remarks<'a> {
         }
         let event_id = self.session[index].event.envelope.event_id.as_ref().to_owned();
         let Advice { name, words } = *advice;
-        let finding = Finding { name, event_id, index, n_events: 1, advice: words };
+        let finding = LintFinding { name, event_id, index, n_events: 1, advice: words };
         self.findings.push((group.to_owned(), finding));
     }
 }

@@ -27,7 +27,7 @@ use self::form::Form;
 use self::messages::{MANIFEST, MessageType, message_type};
 use self::report::{Path, Report};
 use self::table::{Field, Kind};
-use self::walk::{Got, Key, Reading, Walk, demand, find};
+use self::walk::{Got, MemberKey, Reading, Walk, demand, find};
 use super::event::Event;
 use super::flaw::Flaw;
 use super::{EVENT_BYTES_ADVISED, EVENT_BYTES_MAX, FIELDS_MAX, secrets};
@@ -282,7 +282,7 @@ impl<'de> Visitor<'de> for &mut EventReading<'_, 'de> {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
         let mut seen = Seen::default();
         let mut unnamed = Vec::new();
-        while let Some(key) = members.next_key_seed(Key)? {
+        while let Some(key) = members.next_key_seed(MemberKey)? {
             match self.member(&mut seen, &key) {
                 Member::Envelope(at) => {
                     if seen.envelope & (1 << at) != 0 {

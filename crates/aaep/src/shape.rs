@@ -20,6 +20,7 @@ use super::capabilities::Capabilities;
 pub use super::cursor::Cursor;
 use super::text::n_words;
 
+mod body;
 mod bucket;
 mod copy;
 mod held;
@@ -30,8 +31,8 @@ mod terms;
 #[cfg(test)]
 mod tests;
 
+pub use body::Body;
 use bucket::Bucket;
-pub use copy::{put_into_extension, take_from_extension, without_marks};
 use held::{Held, More, Readiness, output};
 pub use held::{PROGRESS_WAIT_MS, STATE_LASTS_MS, TEXT_PAUSE_MS, TEXT_WAIT_MS_MAX};
 pub use joined::CHUNK_CHARS_MAX;
@@ -78,16 +79,6 @@ pub struct Delivery {
     pub is_critical: bool,
     /// It waits for an answer: its token is the producer's, and must be replaced.
     pub is_question: bool,
-}
-
-/// The JSON of a delivery.
-#[derive(Debug)]
-pub enum Body {
-    /// The event as it was sent, shared by all subscriptions that get it so.
-    Verbatim(Arc<Prepared>),
-    /// The same without its sequence number, shared as well.
-    Unnumbered(Arc<Prepared>),
-    Copy(String),
 }
 
 /// What one subscription gets, and when.
@@ -323,15 +314,5 @@ impl Shaper {
         let millis = n_words(text) as i64 * MS_PER_MINUTE / i64::from(pace.max(1));
         let at_most = now.plus(Span::from_millis(PACE_WAIT_MS_MAX));
         self.spoken_at = self.spoken_at.max(now).plus(Span::from_millis(millis)).min(at_most);
-    }
-}
-
-impl Body {
-    pub fn text(&self) -> &str {
-        match self {
-            Body::Verbatim(event) => &event.text,
-            Body::Unnumbered(event) => event.unnumbered(),
-            Body::Copy(text) => text,
-        }
     }
 }

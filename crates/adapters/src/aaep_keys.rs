@@ -4,10 +4,9 @@
 //! Unlike the key of the ledger, these are replaceable. If the file is missing, new keys are made,
 //! and clients that verify signatures fetch them as they did the first.
 
-use std::fs;
-use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use aaep::keys::KeyRing;
 use engine::aaep::manifest_signing::KeyKeeper;

@@ -16,11 +16,10 @@ mod urls;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
 
 use protocol::canonical::{self, Hash};
 use protocol::handoff::artifact::{Finding, Seen};

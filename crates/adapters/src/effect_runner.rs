@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use engine::loops::deliver::{Answered as Told, Delivery};
 use engine::loops::outbox::{Adapter, not_configured};
-use engine::loops::wake::{Call, Taken};
+use engine::loops::wake::{Taken, WakeCall};
 use protocol::handoff::artifact::Seen;
 use protocol::handoff::package::Artifact;
 use protocol::handoff::workq::{Answered, Transfer};
@@ -47,7 +47,7 @@ impl Adapter for Outside {
         }
     }
 
-    fn wake(&self, call: Call) -> Taken {
+    fn wake(&self, call: WakeCall) -> Taken {
         let calling = Arc::clone(&self.webhook);
         Box::pin(async move { calling.call(&call).await })
     }

@@ -4,10 +4,9 @@
 //! An attacker who can write the database cannot sign without the key. Its public half names the
 //! log: a checkpoint of another key is a checkpoint of another log.
 
-use std::fs;
-use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use protocol::canonical;
 use protocol::checkpoint::Signer;

@@ -11,8 +11,7 @@ use std::pin::Pin;
 
 use engine::loops::retention::Archive;
 use protocol::ids::TeamspaceId;
-use protocol::message::Message;
-use protocol::message::audit_line;
+use protocol::message::{Message, audit_line};
 
 use crate::durable;
 

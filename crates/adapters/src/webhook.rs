@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use engine::loops::deliver::Delivery;
-use engine::loops::wake::Call;
+use engine::loops::wake::WakeCall;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::header::CONTENT_TYPE;
 use hyper::{Method, StatusCode};
@@ -26,7 +26,7 @@ use tokio::time::timeout;
 use tokio_rustls::rustls::ClientConfig;
 
 use crate::artifacts::locations::{Host, Location, Scheme};
-use crate::artifacts::network::{self, Answer, Network, Reach, SystemNetwork, Unreached};
+use crate::artifacts::network::{self, HttpAnswer, Network, Reach, SystemNetwork, Unreached};
 
 /// From resolving the name to the status line: an agent should answer the call before it starts to
 /// work.
@@ -120,7 +120,7 @@ impl Webhook {
     }
 
     /// `Err` says what went wrong, in words that repeat nothing of the URL or the answer.
-    pub async fn call(&self, call: &Call) -> Result<(), String> {
+    pub async fn call(&self, call: &WakeCall) -> Result<(), String> {
         let Wake { agent, message, .. } = &call.wake;
         let posting = self.post(Signed {
             url: &call.url,
@@ -156,7 +156,7 @@ impl Webhook {
         read_answer(&delivering.await.unwrap_or(Err(TOO_SLOW.to_owned()))?)
     }
 
-    async fn post(&self, signed: Signed<'_>) -> Result<Answer, String> {
+    async fn post(&self, signed: Signed<'_>) -> Result<HttpAnswer, String> {
         let location = Location::parse(signed.url).ok_or(NOT_PLAIN)?;
         let reach = self.reach(&location, signed.url_use)?;
         let stream = network::reach(&*self.network, &self.tls, &location, reach).await.map_err(
@@ -234,7 +234,7 @@ fn read_answer(bytes: &[u8]) -> Result<Option<Vec<Part>>, String> {
 }
 
 /// The body that Standard Webhooks defines: a type, a time, and the data.
-fn body(call: &Call) -> String {
+fn body(call: &WakeCall) -> String {
     let Wake { agent, message, priority, kind } = &call.wake;
     json!({
         "type": "message.wake",

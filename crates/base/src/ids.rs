@@ -11,9 +11,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 use uuid::{Builder, Uuid};
 
-use crate::canonical;
-use crate::form;
 use crate::time::Time;
+use crate::{canonical, form};
 
 /// Long enough for any scheme of names people use, short enough to be a file name.
 pub const NAME_BYTES_MAX: usize = 64;

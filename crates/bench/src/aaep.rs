@@ -38,7 +38,7 @@ const SESSION_EVENTS_MIN: usize = 4;
 
 /// What to measure.
 #[derive(Debug, Clone, Copy)]
-pub struct Plan {
+pub struct AaepPlan {
     /// Of one session, in each round.
     pub n_events: usize,
     pub n_rounds: usize,
@@ -46,7 +46,7 @@ pub struct Plan {
 
 /// Everything, as it is printed. Rates are events a second, medians of all rounds.
 #[derive(Debug, Clone, Serialize)]
-pub struct Report {
+pub struct AaepReport {
     pub version: &'static str,
     pub events: usize,
     pub bytes_per_event: usize,
@@ -63,7 +63,7 @@ pub struct Report {
 }
 
 /// Checks sessions in turns with the bare parse, so that both run under the same machine load.
-pub fn run(plan: &Plan) -> Result<Report> {
+pub fn run(plan: &AaepPlan) -> Result<AaepReport> {
     if plan.n_events < SESSION_EVENTS_MIN || plan.n_rounds == 0 {
         return Err(anyhow!(
             "expected --events of {SESSION_EVENTS_MIN} or more, and at least one round"
@@ -81,7 +81,7 @@ pub fn run(plan: &Plan) -> Result<Report> {
     }
     let checked = median(checked.into_iter());
     let parsed = median(parsed.into_iter());
-    Ok(Report {
+    Ok(AaepReport {
         version: env!("CARGO_PKG_VERSION"),
         events: plan.n_events,
         bytes_per_event: texts.iter().map(String::len).sum::<usize>() / texts.len(),
@@ -99,7 +99,7 @@ pub fn run(plan: &Plan) -> Result<Report> {
 }
 
 /// Events a second, over as many sessions as are needed.
-fn rate(texts: &[String], plan: &Plan, work: impl Fn(&[String]) -> Result<()>) -> Result<f64> {
+fn rate(texts: &[String], plan: &AaepPlan, work: impl Fn(&[String]) -> Result<()>) -> Result<f64> {
     let n_sessions = plan.n_events.div_ceil(texts.len());
     let started = now();
     for _ in 0..n_sessions {
@@ -226,10 +226,10 @@ mod tests {
 
     #[test]
     fn a_session_of_the_bench_is_good() {
-        let report = run(&Plan { n_events: 50, n_rounds: 1 }).unwrap();
+        let report = run(&AaepPlan { n_events: 50, n_rounds: 1 }).unwrap();
         assert_eq!((report.events, report.bars.len()), (50, 1));
         assert!((690..=720).contains(&report.bytes_per_event), "{}", report.bytes_per_event);
         assert!(report.of_limit > 0.0);
-        assert!(run(&Plan { n_events: 0, n_rounds: 1 }).is_err());
+        assert!(run(&AaepPlan { n_events: 0, n_rounds: 1 }).is_err());
     }
 }

@@ -31,7 +31,7 @@ const PAUSE: Duration = Duration::from_millis(40);
 
 /// What to measure.
 #[derive(Debug, Clone, Copy)]
-pub struct Plan {
+pub struct ArtifactsPlan {
     pub mebibytes: u64,
     pub rounds: usize,
     pub measured: Duration,
@@ -39,7 +39,7 @@ pub struct Plan {
 
 /// Everything, as it is printed.
 #[derive(Debug, Clone, Serialize)]
-pub struct Report {
+pub struct ArtifactsReport {
     pub version: &'static str,
     pub mebibytes: u64,
     pub rounds: Vec<Round>,
@@ -55,7 +55,7 @@ pub struct Round {
     pub growth_mib: Option<f64>,
 }
 
-pub async fn run(plan: &Plan, folder: &Path) -> Result<Report> {
+pub async fn run(plan: &ArtifactsPlan, folder: &Path) -> Result<ArtifactsReport> {
     let root = folder.join("artifacts");
     std::fs::create_dir(&root).context("cannot make a folder for the artifact")?;
     let path = root.join("image");
@@ -81,10 +81,10 @@ pub async fn run(plan: &Plan, folder: &Path) -> Result<Report> {
         bars.push(at_most("more memory while hashing".to_owned(), GROWTH_MIB_MAX, " MiB", largest));
     }
     let (version, mebibytes) = (env!("CARGO_PKG_VERSION"), plan.mebibytes);
-    Ok(Report { version, mebibytes, rounds, hashed_mib_per_second, bars })
+    Ok(ArtifactsReport { version, mebibytes, rounds, hashed_mib_per_second, bars })
 }
 
-async fn round(engine: &Engine, artifact: &Artifact, plan: &Plan) -> Result<Round> {
+async fn round(engine: &Engine, artifact: &Artifact, plan: &ArtifactsPlan) -> Result<Round> {
     let window = Window { warm_up: WARM_UP, measured: plan.measured };
     let callers = || -> Result<Vec<Paced>> {
         (0..CALLERS).map(|_| Ok(Paced(EngineWalker::new(engine.clone())?))).collect()

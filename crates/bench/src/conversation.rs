@@ -33,14 +33,14 @@ const ROUTES_OF_A_SHORT_ONE: usize = 5;
 const IN_LINE: usize = 64;
 
 #[derive(Debug, Clone, Copy)]
-pub struct Plan {
+pub struct ConversationPlan {
     pub long: usize,
     pub short: usize,
     pub handoffs: usize,
 }
 
 #[derive(Debug, Clone, Serialize)]
-pub struct Report {
+pub struct ConversationReport {
     pub long: usize,
     pub short: usize,
     pub handoffs: usize,
@@ -50,7 +50,7 @@ pub struct Report {
     pub bars: Vec<Bar>,
 }
 
-pub async fn run(plan: &Plan, folder: &Path) -> Result<Report> {
+pub async fn run(plan: &ConversationPlan, folder: &Path) -> Result<ConversationReport> {
     let config = Config { data: folder.to_owned(), ..Config::default() };
     let (_keep_running, stopping) = watch::channel(false);
     let node = Node::start(&config, stopping)?;
@@ -76,8 +76,8 @@ pub async fn run(plan: &Plan, folder: &Path) -> Result<Report> {
         measured,
         met: measured <= RATIO_MAX,
     };
-    let Plan { long, short, .. } = *plan;
-    Ok(Report { long, short, handoffs, long_ms, short_ms, bars: vec![bar] })
+    let ConversationPlan { long, short, .. } = *plan;
+    Ok(ConversationReport { long, short, handoffs, long_ms, short_ms, bars: vec![bar] })
 }
 
 /// A conversation that two agents hand to each other.

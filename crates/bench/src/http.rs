@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 
 use super::child::Server;
 use super::load::{Meter, Seen, Walker, Window, drive};
-use super::work::{COMPLETION_NOTES, cheap_ids, new_task_id, offer_json};
+use super::work::{COMPLETION_NOTES, TARGET, cheap_ids, new_task_id, offer_json};
 
 /// The answers of the walk are a few hundred bytes; a longer one is an error, which is printed.
 const ANSWER_BYTES_MAX: usize = 16 * 1_024;
@@ -38,6 +38,32 @@ pub fn measure(server: &Server, tokens: &Tokens, n_callers: usize, window: Windo
         }
         drive(walkers, window, server.process()).await
     })
+}
+
+/// The same for callers that only read, each the directory entry of an agent: what a request costs
+/// before it writes anything.
+pub fn measure_reads(
+    server: &Server,
+    tokens: &Tokens,
+    n_callers: usize,
+    window: Window,
+) -> Result<Seen> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut readers = Vec::with_capacity(n_callers);
+        for _ in 0..n_callers {
+            readers.push(HttpReader(HttpWalker::connect(server.address, tokens.clone()).await?));
+        }
+        drive(readers, window, server.process()).await
+    })
+}
+
+struct HttpReader(HttpWalker);
+
+impl Walker for HttpReader {
+    async fn walk(&mut self, meter: &mut Meter) -> Result<()> {
+        meter.time(self.0.get(&format!("/v1/agents/{TARGET}"))).await
+    }
 }
 
 pub(super) struct HttpWalker {
@@ -92,6 +118,19 @@ impl HttpWalker {
         for part in body {
             self.request.extend_from_slice(part.as_bytes());
         }
+        self.stream.write_all(&self.request).await.context("cannot send")?;
+        self.read_answer().await
+    }
+
+    async fn get(&mut self, path: &str) -> Result<()> {
+        let token = &self.tokens.sender;
+        self.request.clear();
+        std::io::Write::write_fmt(
+            &mut self.request,
+            format_args!(
+                "GET {path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {token}\r\n\r\n"
+            ),
+        )?;
         self.stream.write_all(&self.request).await.context("cannot send")?;
         self.read_answer().await
     }

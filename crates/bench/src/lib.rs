@@ -1,8 +1,8 @@
 //! How fast this machine hands over, and what part of the limit that is.
 //!
-//! Three things are measured in turns, so that they run under the same machine load: a bare SQLite
+//! Four things are measured in turns, so that they run under the same machine load: a bare SQLite
 //! writer with the same rows ([`raw`]), the engine as a library ([`work`]), and the server as a
-//! process of its own over HTTP ([`http`]). [`load`] is the load, [`stores`] the stores that exist
+//! process of its own over HTTP ([`http`]), once for transitions and once for reads alone. [`load`] is the load, [`stores`] the stores that exist
 //! before it begins, [`age`] and `idle` the other promises, [`report`] the result. [`route`],
 //! [`artifacts`] and [`aaep`] are separate: how long a routing decision takes, how much hashing
 //! slows down other callers, and how many events are checked a second.
@@ -31,7 +31,7 @@ use tokio::sync::watch;
 use self::child::Server;
 use self::load::{Seen, Window, drive, sleep};
 use self::raw::Rows;
-use self::report::{Idle, Report, Row, StoreReport, Trio};
+use self::report::{Idle, Quartet, Report, Row, StoreReport};
 use self::stores::{Filled, Growing};
 use self::usage::Process;
 use self::work::EngineWalker;
@@ -90,12 +90,12 @@ struct Bench<'p> {
 }
 
 /// By store, by number of callers, by round.
-type AllSeen = Vec<Vec<Vec<Trio>>>;
+type AllSeen = Vec<Vec<Vec<Quartet>>>;
 
 impl Bench<'_> {
     async fn rounds(&self, filled: &[Filled], progress: &dyn Progress) -> Result<AllSeen> {
         let mut seen = vec![vec![Vec::new(); self.plan.callers.len()]; filled.len()];
-        let n_steps = self.plan.rounds * self.plan.callers.len() * filled.len() * 3;
+        let n_steps = self.plan.rounds * self.plan.callers.len() * filled.len() * 4;
         progress.begin("measuring", n_steps as u64);
         // Stores of different sizes are compared with each other, so they take turns.
         for round in 0..self.plan.rounds {
@@ -107,35 +107,37 @@ impl Bench<'_> {
                         self.plan.rounds,
                         store.handoffs
                     );
-                    let trio = self.trio(store, callers, round, &what, progress).await?;
-                    by_callers[which].push(trio);
+                    let quartet = self.quartet(store, callers, round, &what, progress).await?;
+                    by_callers[which].push(quartet);
                 }
             }
         }
         Ok(seen)
     }
 
-    /// All three, one after the other; who comes first changes from round to round.
-    async fn trio(
+    /// All four, one after the other; which comes first changes from round to round.
+    async fn quartet(
         &self,
         store: &Filled,
         callers: usize,
         round: usize,
         what: &str,
         progress: &dyn Progress,
-    ) -> Result<Trio> {
-        let (mut raw, mut engine, mut server) = (None, None, None);
-        for turn in 0..3 {
-            match (turn + round) % 3 {
+    ) -> Result<Quartet> {
+        let (mut raw, mut read, mut engine, mut server) = (None, None, None, None);
+        for turn in 0..4 {
+            match (turn + round) % 4 {
                 0 => raw = Some(self.raw(store, callers).await.context("the raw limit")?),
-                1 => engine = Some(self.engine(store, callers).await.context("the engine")?),
+                1 => read = Some(self.read(store, callers).await.context("the reads")?),
+                2 => engine = Some(self.engine(store, callers).await.context("the engine")?),
                 _ => server = Some(self.server(store, callers).await.context("the server")?),
             }
             progress.step(what);
         }
-        let missing = "each of the three has its turn";
-        Ok(Trio {
+        let missing = "each of the four has its turn";
+        Ok(Quartet {
             raw: raw.expect(missing),
+            read: read.expect(missing),
             engine: engine.expect(missing),
             server: server.expect(missing),
         })
@@ -164,6 +166,18 @@ impl Bench<'_> {
         .await
     }
 
+    async fn read(&self, store: &Filled, callers: usize) -> Result<Seen> {
+        let folder = store.place(Growing::Real)?;
+        let (tokens, window) = (store.tokens.clone(), self.window);
+        blocking(move || {
+            let server = Server::start(&folder)?;
+            let seen = http::measure_reads(&server, &tokens, callers, window)?;
+            server.stop()?;
+            Ok(seen)
+        })
+        .await
+    }
+
     async fn server(&self, store: &Filled, callers: usize) -> Result<Seen> {
         let folder = store.place(Growing::Real)?;
         let (tokens, window) = (store.tokens.clone(), self.window);
@@ -177,8 +191,8 @@ impl Bench<'_> {
     }
 
     fn sum_up(&self, filled: &[Filled], seen: &AllSeen, age: age::Age, idle: Idle) -> Report {
-        let row = |(callers, rounds): (&usize, &Vec<Trio>)| Row::of(*callers, rounds);
-        let of_store = |(store, by_callers): (&Filled, &Vec<Vec<Trio>>)| StoreReport {
+        let row = |(callers, rounds): (&usize, &Vec<Quartet>)| Row::of(*callers, rounds);
+        let of_store = |(store, by_callers): (&Filled, &Vec<Vec<Quartet>>)| StoreReport {
             handoffs: store.handoffs,
             filled_per_second: store.filled_per_second,
             database_bytes: store.database_bytes,

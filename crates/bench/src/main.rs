@@ -175,7 +175,7 @@ fn show(report: &Report) {
     output::line(&format!(
         "{} rounds of {} s each on {} cores; medians. A transition is one durable step of a walk \
          from initiate to close,\nwith a package of 2 KiB. `raw` is a bare SQLite writer with the \
-         same rows. The engine runs on a thread\nfor each core but the one that its writer needs. \
+         same rows, `read` an authenticated GET; the floor is the CPU of both. The engine runs on a thread\nfor each core but the one that its writer needs. \
          Bytes are what the process sent to the disk; memory and CPU of\nraw and engine include \
          their load generator, those of the server do not.\n",
         report.rounds, report.seconds_per_measurement, report.n_cores
@@ -191,6 +191,7 @@ fn show(report: &Report) {
         for row in &store.measured {
             let of = [
                 ("raw", &row.raw, String::new()),
+                ("read", &row.read, String::new()),
                 ("engine", &row.engine, format!("{:.2}", row.engine_of_raw)),
                 ("server", &row.server, format!("{:.2}", row.server_of_raw)),
             ];
@@ -202,6 +203,14 @@ fn show(report: &Report) {
             "callers", "", "per s", "of raw", "p50 ms", "p99 ms", "bytes", "cpu µs", "MiB", "peak",
         ];
         output::line(&format!("{}\n", output::table(&header, rows)));
+        for row in &store.measured {
+            if let (Some(floor), Some(of_floor)) = (row.floor_us, row.server_of_floor) {
+                output::line(&format!(
+                    "{} callers: floor {floor:.0} µs; the server takes {of_floor:.2} × it\n",
+                    row.callers
+                ));
+            }
+        }
     }
     if !report.growth.is_empty() {
         output::line("Cost in the largest store, of that in the smallest");

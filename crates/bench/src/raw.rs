@@ -8,13 +8,12 @@ use engine::Engine;
 use engine::ports::clock::{Clock, SystemClock};
 use engine::ports::ids::{Ids, RandomIds, SeededIds};
 use engine::ports::store::{
-    Answer, Claim, Claimed, Commit, Due, InboxCounts, KeyScope, List, Listed, Listener,
+    Answer, Claim, Claimed, Commit, Count, Due, Entries, KeyScope, List, Listed, Listener,
     OldestMessages, OutboxWrite, Outstanding, Receipt, RecordedOutcome, Sealed, Sequenced,
     Snapshot, Store,
 };
-use protocol::ids::{AgentId, ConversationId, TeamspaceId};
+use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
-use protocol::queue::OrderKey;
 use protocol::step::HoldState;
 use protocol::time::Time;
 use store::Memory;
@@ -117,33 +116,6 @@ impl Store for Recorder {
         self.inner.waiting_queues(after, limit)
     }
 
-    fn waiting(
-        &self,
-        teamspace: &TeamspaceId,
-        queue: &AgentId,
-        limit: usize,
-    ) -> Answer<Vec<Listed>> {
-        self.inner.waiting(teamspace, queue, limit)
-    }
-
-    fn callbacks(
-        &self,
-        teamspace: &TeamspaceId,
-        queue: &AgentId,
-        limit: usize,
-    ) -> Answer<Vec<Listed>> {
-        self.inner.callbacks(teamspace, queue, limit)
-    }
-
-    fn n_waiting(
-        &self,
-        teamspace: &TeamspaceId,
-        queue: &AgentId,
-        before: Option<(OrderKey, ConversationId)>,
-    ) -> Answer<usize> {
-        self.inner.n_waiting(teamspace, queue, before)
-    }
-
     fn sealed(&self) -> Answer<Option<Sealed>> {
         self.inner.sealed()
     }
@@ -154,10 +126,6 @@ impl Store for Recorder {
 
     fn write_place(&self, follower: &'static str, seq: u64) -> Answer<()> {
         self.inner.write_place(follower, seq)
-    }
-
-    fn inbox_counts(&self, teamspace: &TeamspaceId, agent: &AgentId) -> Answer<InboxCounts> {
-        self.inner.inbox_counts(teamspace, agent)
     }
 
     fn load(&self, stream: &Stream) -> Answer<Option<Snapshot>> {
@@ -184,28 +152,20 @@ impl Store for Recorder {
         self.inner.outcome(scope)
     }
 
-    fn entries(&self, after: u64, limit: usize) -> Answer<Vec<Sequenced>> {
-        self.inner.entries(after, limit)
+    fn read_entries(&self, of: Entries, limit: usize) -> Answer<Vec<Sequenced>> {
+        self.inner.read_entries(of, limit)
+    }
+
+    fn count(&self, teamspace: &TeamspaceId, of: Count) -> Answer<usize> {
+        self.inner.count(teamspace, of)
     }
 
     fn newest(&self) -> Answer<u64> {
         self.inner.newest()
     }
 
-    fn history(&self, stream: &Stream, before: u64, limit: usize) -> Answer<Vec<Sequenced>> {
-        self.inner.history(stream, before, limit)
-    }
-
-    fn transcript(&self, stream: &Stream, after: u64, limit: usize) -> Answer<Vec<Sequenced>> {
-        self.inner.transcript(stream, after, limit)
-    }
-
     fn due(&self, now: Time, limit: usize) -> Answer<Vec<Due>> {
         self.inner.due(now, limit)
-    }
-
-    fn next_due(&self) -> Answer<Option<Time>> {
-        self.inner.next_due()
     }
 
     fn list(&self, list: List) -> Answer<Vec<Listed>> {

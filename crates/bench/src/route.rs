@@ -31,7 +31,7 @@ const RULES_PER_REGEX: usize = 50;
 
 /// What to measure.
 #[derive(Debug, Clone, Copy)]
-pub struct Plan {
+pub struct RoutePlan {
     pub n_rules: usize,
     pub n_agents: usize,
     pub n_decisions: usize,
@@ -39,7 +39,7 @@ pub struct Plan {
 
 /// Everything, as it is printed.
 #[derive(Debug, Clone, Serialize)]
-pub struct Report {
+pub struct RouteReport {
     pub version: &'static str,
     pub rules: usize,
     pub agents: usize,
@@ -64,7 +64,7 @@ pub struct Row {
 }
 
 /// Compiles the graph and decides.
-pub fn run(plan: &Plan) -> Result<Report> {
+pub fn run(plan: &RoutePlan) -> Result<RouteReport> {
     if plan.n_agents == 0 || plan.n_agents >= NODES_MAX {
         return Err(anyhow!("--agents: expected 1 to {}", NODES_MAX - 1));
     }
@@ -85,7 +85,7 @@ pub fn run(plan: &Plan) -> Result<Report> {
         let what = format!("p99 of a decision, {}", row.turn);
         at_most(what, DECISION_MS_MAX, " ms", row.p99_us / 1_000.0)
     };
-    Ok(Report {
+    Ok(RouteReport {
         version: env!("CARGO_PKG_VERSION"),
         rules: plan.n_rules,
         agents: plan.n_agents,
@@ -97,7 +97,7 @@ pub fn run(plan: &Plan) -> Result<Report> {
     })
 }
 
-fn measure(graph: &Compiled, turn: &'static str, texts: &[String], plan: &Plan) -> Row {
+fn measure(graph: &Compiled, turn: &'static str, texts: &[String], plan: &RoutePlan) -> Row {
     let attributes = BTreeMap::from([("tier".to_owned(), "wood".to_owned())]);
     let decide = |text: &String| {
         let intent = graph.classify(text);
@@ -144,7 +144,7 @@ fn word(number: usize) -> String {
 }
 
 /// Mostly keywords, and some of every other rule.
-fn graph(plan: &Plan) -> AgentGraph {
+fn graph(plan: &RoutePlan) -> AgentGraph {
     let mut n_regexes = 0;
     let rule = |index: usize| {
         let goto = format!("s{}", index % plan.n_agents);
@@ -219,17 +219,17 @@ mod tests {
 
     #[test]
     fn every_kind_of_turn_is_measured() {
-        let plan = Plan { n_rules: 200, n_agents: 20, n_decisions: 8 };
+        let plan = RoutePlan { n_rules: 200, n_agents: 20, n_decisions: 8 };
         let report = run(&plan).unwrap();
         assert_eq!((report.measured.len(), report.bars.len(), report.regexes), (4, 3, 4));
         assert!(report.measured.iter().all(|row| row.p99_us >= row.p50_us && row.decisions == 8));
-        assert!(run(&Plan { n_agents: 0, ..plan }).is_err());
-        assert!(run(&Plan { n_rules: 10, ..plan }).is_err());
+        assert!(run(&RoutePlan { n_agents: 0, ..plan }).is_err());
+        assert!(run(&RoutePlan { n_rules: 10, ..plan }).is_err());
     }
 
     #[test]
     fn sentences_meet_rules() {
-        let plan = Plan { n_rules: 1_000, n_agents: 100, n_decisions: 1 };
+        let plan = RoutePlan { n_rules: 1_000, n_agents: 100, n_decisions: 1 };
         let graph = Compiled::new(graph(&plan)).unwrap();
         let attributes = BTreeMap::new();
         let rule = |text: &str| {

@@ -10,14 +10,13 @@ use engine::ports::ids::{Ids, RandomIds, SeededIds};
 use engine::road::submit::{Done, Key};
 use protocol::agent::{self, Kind, Profile};
 use protocol::caller::{Caller, Principal};
-use protocol::canonical;
 use protocol::handoff::command::Accept;
 use protocol::handoff::completion::Completion;
 use protocol::handoff::{Command, Offer};
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
-use protocol::step;
 use protocol::time::Time;
+use protocol::{canonical, step};
 use serde_json::{Value, json};
 
 use super::load::{Meter, Walker};

@@ -1,19 +1,16 @@
 //! The one road that every change takes, whichever caller asks, and the loops that run beside it.
 //!
 //! The engine knows streams, commands and changes, but not what a handoff is: that is in
-//! `protocol`. It does not know how a store works: that is behind [`port::Store`]. It does not know
-//! HTTP. Read in this order:
+//! `protocol`. It does not know how a store works: that is behind [`ports::store::Store`]. It does
+//! not know HTTP. Read in this order:
 //!
-//! 1. [`port`]: what the engine asks of a store. [`clock`], [`ids`]: time and randomness, injected.
-//! 2. [`submit`]: the road. [`slots`]: how commands on one stream queue up.
-//! 3. [`feed`]: following the ledger. The loops: [`connections`], [`deadlines`], [`dispatch`],
-//!    [`notices`], [`outbox`], [`retention`], [`seal`]. [`wake`], [`deliver`]: calling agents.
-//!    [`fork`]: after a loss. [`erasing`]: a whole conversation. [`announce`]: what agents tell
-//!    while they work. [`narrator`]: what the server itself tells.
-//! 4. [`query`], [`sessions`], [`mailbox`], [`access`], [`settings`], [`graphs`]: reading, who a
-//!    bearer is, what holds in its teamspace, and who answers a customer.
-//! 5. [`handshake`], [`listening`]: who hears what agents announce, on which terms, and their
-//!    answers. [`manifest_signing`]: who signs our manifest.
+//! 1. [`ports`]: what the engine needs from outside: a store, a clock, randomness.
+//! 2. [`road`]: `submit`, how commands on one stream take turns, and what a decision looks at.
+//! 3. [`ledger`]: following it, sealing it, going on after a loss, erasing. [`Engine::ledger`].
+//! 4. [`loops`]: what the server does by itself. [`Engine::queues`], [`Engine::outbox`].
+//! 5. [`read`]: reading, and who may. [`Engine::read`], [`Engine::access`].
+//! 6. [`aaep`]: what agents announce, who hears it, and the answers. [`Engine::sessions`],
+//!    [`Engine::listeners`].
 
 pub mod aaep;
 pub mod ledger;
@@ -63,10 +60,10 @@ pub struct Engine {
     /// Rung when there is a new effect to carry out.
     outbox_bells: Arc<outbox::Bells>,
     outside: Arc<outbox::Outside>,
-    telling: Arc<deliver::Telling>,
+    telling: Arc<deliver::RunningDeliveries>,
     reply_key: Arc<ReplyKey>,
     cursor_key: Arc<CursorKey>,
-    asked: Arc<listening::Asked>,
+    asked: Arc<listening::AnswerableQuestions>,
     announcing: Arc<announce::Announcing>,
 }
 

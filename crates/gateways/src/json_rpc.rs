@@ -42,11 +42,11 @@ pub enum Step {
 pub struct Bridge {
     n_sent: u64,
     /// By the number of the message.
-    waiting: BTreeMap<u64, Waiting>,
+    waiting: BTreeMap<u64, RpcWaiting>,
 }
 
 #[derive(Debug)]
-enum Waiting {
+enum RpcWaiting {
     /// Events sent as notifications, which are answered only if they are refused.
     Events,
     Announcement(Id),
@@ -57,7 +57,7 @@ enum Waiting {
 type Id = Box<RawValue>;
 
 #[derive(Deserialize)]
-struct Line<'a> {
+struct RpcLine<'a> {
     #[serde(borrow)]
     jsonrpc: Option<Cow<'a, str>>,
     id: Option<Id>,
@@ -70,7 +70,7 @@ struct Line<'a> {
 }
 
 #[derive(Deserialize)]
-struct Told<'a> {
+struct RpcResult<'a> {
     #[serde(borrow, rename = "type")]
     kind: Cow<'a, str>,
     message: Option<u64>,
@@ -84,7 +84,7 @@ impl Bridge {
 
     /// Handles a line of the peer.
     pub fn heard(&mut self, text: &str) -> Step {
-        let line: Line<'_> = match serde_json::from_str(text) {
+        let line: RpcLine<'_> = match serde_json::from_str(text) {
             Ok(line) => line,
             Err(_) => {
                 let is_json = serde_json::from_str::<IgnoredAny>(text).is_ok();
@@ -131,21 +131,21 @@ impl Bridge {
 
     /// Turns a message of the server into a line for the peer.
     pub fn told(&mut self, message: &str) -> Option<String> {
-        let told: Told<'_> = serde_json::from_str(message).ok()?;
+        let told: RpcResult<'_> = serde_json::from_str(message).ok()?;
         let settled = told.message.and_then(|number| self.waiting.remove(&number));
         match (told.kind.as_ref(), settled) {
-            ("tasuki.recorded", Some(Waiting::Announcement(id))) => Some(result(&id, message)),
+            ("tasuki.recorded", Some(RpcWaiting::Announcement(id))) => Some(result(&id, message)),
             ("tasuki.recorded", _) => None,
-            ("tasuki.refused", Some(Waiting::Announcement(id) | Waiting::Terms(id))) => {
+            ("tasuki.refused", Some(RpcWaiting::Announcement(id) | RpcWaiting::Terms(id))) => {
                 Some(refused(&id, message))
             }
             ("subscription.accepted" | "subscription.rejected", _) => {
-                let is_terms = |one: &Waiting| matches!(one, Waiting::Terms(_));
+                let is_terms = |one: &RpcWaiting| matches!(one, RpcWaiting::Terms(_));
                 let first = self.waiting.iter().find(|(_, one)| is_terms(one));
                 let number = first.map(|(number, _)| *number)?;
                 match self.waiting.remove(&number) {
-                    Some(Waiting::Terms(id)) => Some(result(&id, message)),
-                    Some(Waiting::Events | Waiting::Announcement(_)) | None => None,
+                    Some(RpcWaiting::Terms(id)) => Some(result(&id, message)),
+                    Some(RpcWaiting::Events | RpcWaiting::Announcement(_)) | None => None,
                 }
             }
             ("confirmation.reply" | "clarification.reply", _) => {
@@ -167,7 +167,7 @@ impl Bridge {
             return refuse(id.as_deref(), INVALID_PARAMS, expected);
         };
         let step = self.send(events.get().to_owned());
-        let waiting = id.map_or(Waiting::Events, Waiting::Announcement);
+        let waiting = id.map_or(RpcWaiting::Events, RpcWaiting::Announcement);
         self.waiting.insert(self.n_sent, waiting);
         step
     }
@@ -180,7 +180,7 @@ impl Bridge {
             return refuse(Some(&id), INVALID_PARAMS, &format!("params: expected a {kind}"));
         };
         let step = self.send(message);
-        self.waiting.insert(self.n_sent, Waiting::Terms(id));
+        self.waiting.insert(self.n_sent, RpcWaiting::Terms(id));
         step
     }
 

@@ -216,33 +216,33 @@ pub async fn serve(
     drain(connections, Duration::from_millis(limits.drain_ms_max)).await;
 }
 
-enum Stream {
+enum AcceptedStream {
     Tcp(TcpStream),
     Tls(TcpStream, Arc<ServerConfig>),
     Unix(UnixStream),
 }
 
 impl Endpoint {
-    async fn accept(&self) -> io::Result<(Stream, Peer)> {
+    async fn accept(&self) -> io::Result<(AcceptedStream, Peer)> {
         match self {
             Self::Tcp(listener) => {
                 let (stream, address) = listener.accept().await?;
-                Ok((Stream::Tcp(stream), Peer::Remote(address.ip().to_canonical())))
+                Ok((AcceptedStream::Tcp(stream), Peer::Remote(address.ip().to_canonical())))
             }
             Self::Tls(listener, config) => {
                 let (stream, address) = listener.accept().await?;
-                let stream = Stream::Tls(stream, Arc::clone(config));
+                let stream = AcceptedStream::Tls(stream, Arc::clone(config));
                 Ok((stream, Peer::Remote(address.ip().to_canonical())))
             }
             Self::Unix(listener) => {
                 let (stream, _unnamed) = listener.accept().await?;
-                Ok((Stream::Unix(stream), Peer::Local))
+                Ok((AcceptedStream::Unix(stream), Peer::Local))
             }
         }
     }
 }
 
-impl Stream {
+impl AcceptedStream {
     fn start(self, connections: &mut JoinSet<()>, arrival: Arrival) {
         match self {
             Self::Tcp(stream) => {

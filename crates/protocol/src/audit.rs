@@ -7,20 +7,20 @@
 //! damaged entry should not hide another. It keeps one small record per stream, and the states of
 //! the streams only when it replays.
 
+mod finding;
 mod forks;
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 
 use crate::aggregate::{Event, State};
 use crate::canonical::Hash;
 use crate::checkpoint::Checkpoint;
 use crate::codec;
-use crate::ledger::BadHistory;
 use crate::ledger::{Body, Entry, Erased, GENESIS, Stream};
 use crate::merkle::Edge;
-use crate::step::{self};
+use crate::step;
 
+pub use finding::{EntryPlace, Finding, Problem};
 pub use forks::Fork;
 use forks::Forks;
 
@@ -33,47 +33,6 @@ pub const FINDINGS_MAX: usize = 100;
 pub enum Replay {
     States,
     Nothing,
-}
-
-/// What is wrong, and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    pub place: Place,
-    pub problem: Problem,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
-    /// An entry that exists.
-    Entry { seq: u64, stream: Stream, position: u64 },
-    /// Entries that are missing or unreadable, or one of which is wrong.
-    Range { first: u64, last: u64 },
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
-    #[error("missing")]
-    Missing,
-    #[error("out of order, entry {expected} belongs here")]
-    OutOfOrder { expected: u64 },
-    #[error("at the wrong position of its stream, {expected} comes next")]
-    Position { expected: u64 },
-    #[error("the hash does not follow from the content and the entry before")]
-    Hash,
-    #[error("the body is missing, and no entry says that it was erased")]
-    BodyMissing,
-    #[error("says that the body at position {position} was erased, but it was not")]
-    NotErased { position: u64 },
-    #[error("cannot be read: {0}")]
-    Unreadable(String),
-    #[error(transparent)]
-    History(BadHistory),
-    #[error("the snapshot of the stream stands at an earlier entry")]
-    AfterSnapshot,
-    #[error("changed, added or moved after the first {size} entries were sealed")]
-    Root { size: u64 },
-    #[error("missing, although the first {size} entries were sealed")]
-    CutOff { size: u64 },
 }
 
 /// The verdict.
@@ -207,7 +166,7 @@ impl Auditor {
         self.check_sequence(seq, None);
         self.damage(seq);
         self.add_leaf(&GENESIS);
-        let place = Place::Range { first: seq, last: seq };
+        let place = EntryPlace::Range { first: seq, last: seq };
         self.find(place, Problem::Unreadable(problem));
     }
 
@@ -282,13 +241,13 @@ impl Auditor {
         let expected = self.last_seq.saturating_add(1);
         if seq > expected {
             self.damage(expected);
-            self.find(Place::Range { first: expected, last: seq - 1 }, Problem::Missing);
+            self.find(EntryPlace::Range { first: expected, last: seq - 1 }, Problem::Missing);
         }
         if seq < expected {
             self.damage(seq);
             let place = match entry {
-                Some(entry) => Place::of(seq, entry),
-                None => Place::Range { first: seq, last: seq },
+                Some(entry) => EntryPlace::of(seq, entry),
+                None => EntryPlace::Range { first: seq, last: seq },
             };
             self.find(place, Problem::OutOfOrder { expected });
         }
@@ -304,12 +263,12 @@ impl Auditor {
 
     fn check_link(&mut self, seq: u64, entry: &Entry, before: Option<&Head>) -> Link {
         if let Some(Head { replayed: Replayed::Settled, .. }) = before {
-            self.find(Place::of(seq, entry), Problem::AfterSnapshot);
+            self.find(EntryPlace::of(seq, entry), Problem::AfterSnapshot);
         }
         let expected = before.map_or(0, |head| head.position).saturating_add(1);
         if entry.position != expected {
             self.damage(seq);
-            self.find(Place::of(seq, entry), Problem::Position { expected });
+            self.find(EntryPlace::of(seq, entry), Problem::Position { expected });
             return Link::Broken;
         }
         let computed = entry.expected_hash(before.map_or(&GENESIS, |head| &head.hash));
@@ -321,7 +280,7 @@ impl Auditor {
             return Link::Whole;
         }
         self.damage(seq);
-        self.find(Place::of(seq, entry), Problem::Hash);
+        self.find(EntryPlace::of(seq, entry), Problem::Hash);
         Link::Doubted(computed)
     }
 
@@ -353,7 +312,7 @@ impl Auditor {
                 Some(event)
             }
             Err(error) => {
-                self.find(Place::of(seq, entry), Problem::Unreadable(error.to_string()));
+                self.find(EntryPlace::of(seq, entry), Problem::Unreadable(error.to_string()));
                 None
             }
         }
@@ -364,7 +323,7 @@ impl Auditor {
         let erasures = self.erasures.entry(entry.stream.clone()).or_default();
         erasures.named.push(position);
         if !erasures.bodies.contains_key(&position) {
-            self.find(Place::of(seq, entry), Problem::NotErased { position });
+            self.find(EntryPlace::of(seq, entry), Problem::NotErased { position });
         }
     }
 
@@ -387,7 +346,7 @@ impl Auditor {
         match step::evolve(&entry.stream, state, event, entry.at) {
             Ok(state) => Replayed::State(Box::new(state)),
             Err(error) => {
-                self.find(Place::of(seq, entry), Problem::History(error));
+                self.find(EntryPlace::of(seq, entry), Problem::History(error));
                 Replayed::Unknown
             }
         }
@@ -400,7 +359,7 @@ impl Auditor {
         if let Some(largest) = by_size.last().map(|checkpoint| checkpoint.size)
             && largest > self.last_seq
         {
-            let place = Place::Range { first: self.last_seq + 1, last: largest };
+            let place = EntryPlace::Range { first: self.last_seq + 1, last: largest };
             self.find(place, Problem::CutOff { size: largest });
         }
         let mut sealed = 0;
@@ -413,8 +372,10 @@ impl Auditor {
                 continue;
             }
             if self.first_damage.is_none_or(|damage| damage > *size) {
-                let place =
-                    Place::Range { first: sealed.min(size.saturating_sub(1)) + 1, last: *size };
+                let place = EntryPlace::Range {
+                    first: sealed.min(size.saturating_sub(1)) + 1,
+                    last: *size,
+                };
                 self.find(place, Problem::Root { size: *size });
             }
             break;
@@ -443,7 +404,7 @@ impl Auditor {
                     n_erased += 1;
                 } else {
                     let (stream, position) = (stream.clone(), *position);
-                    let place = Place::Entry { seq: body.seq, stream, position };
+                    let place = EntryPlace::Entry { seq: body.seq, stream, position };
                     self.find(place, Problem::BodyMissing);
                 }
             }
@@ -455,7 +416,7 @@ impl Auditor {
         self.first_damage = Some(self.first_damage.map_or(seq, |first| first.min(seq)));
     }
 
-    fn find(&mut self, place: Place, problem: Problem) {
+    fn find(&mut self, place: EntryPlace, problem: Problem) {
         self.n_findings += 1;
         if self.findings.len() < FINDINGS_MAX {
             self.findings.push(Finding { place, problem });
@@ -471,31 +432,6 @@ enum Link {
     Doubted(Hash),
     /// The entry before it is missing.
     Broken,
-}
-
-impl Place {
-    pub fn of(seq: u64, entry: &Entry) -> Place {
-        Place::Entry { seq, stream: entry.stream.clone(), position: entry.position }
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Place::Entry { seq, stream, position } => {
-                let Stream { teamspace, subject } = stream;
-                write!(f, "entry {seq} ({subject} in {teamspace}, position {position})")
-            }
-            Place::Range { first, last } if first == last => write!(f, "entry {first}"),
-            Place::Range { first, last } => write!(f, "entries {first} to {last}"),
-        }
-    }
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.problem)
-    }
 }
 
 #[cfg(test)]

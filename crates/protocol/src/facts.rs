@@ -67,7 +67,7 @@ pub struct Facts {
 pub struct Holds {
     /// By key; a free one is missing.
     pub taken: HashMap<String, HoldState>,
-    /// The events of the entries of a session that they name, by position; an erased one is missing.
+    /// The events of a session's entries that they name, by position; an erased one is missing.
     pub announced: HashMap<u64, Vec<Said>>,
 }
 

@@ -25,7 +25,6 @@ use crate::ids::{AgentId, ConversationId, SessionId, TransferId};
 use crate::queue::EstimatedWait;
 use crate::session::event::{Handover, HandoverOutcome};
 use crate::time::Time;
-use crate::transfer;
 use aaep::event::TargetKind;
 use aaep::{CONNECTED, ON_HOLD, RINGING, WAITING};
 
@@ -40,14 +39,14 @@ pub struct Cause<'a> {
     /// The display names of agents, by id.
     pub names: &'a BTreeMap<AgentId, String>,
     /// The request of an agent that led to it.
-    pub asked: Option<&'a Asked>,
+    pub asked: Option<&'a HandoverRequest>,
     /// Where it waits now, if it still does.
-    pub line: Option<Line>,
+    pub line: Option<QueuePlace>,
 }
 
 /// A place in a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Line {
+pub struct QueuePlace {
     /// The first is 1.
     pub place: u64,
     /// `None` if it cannot be estimated.
@@ -56,19 +55,19 @@ pub struct Line {
 
 /// A handoff that an agent requested in a session of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct HandoverRequest {
     pub session: SessionId,
     pub handover: Handover,
 }
 
 /// The announcements about an entry, and the state of the session after them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct Announcements {
     pub events: Vec<String>,
     pub state: String,
 }
 
-impl Asked {
+impl HandoverRequest {
     /// Parses the value of the key of a change of holder.
     pub fn parse(value: &str) -> Option<Self> {
         let mut words = value.split(' ');
@@ -128,51 +127,29 @@ pub fn session_of(
     event: &conversation::Event,
     hash: &Hash,
 ) -> Option<SessionId> {
-    match event {
-        conversation::Event::Routed(routed) => Some(route_session(id, routed.number)),
-        conversation::Event::Transfer(event) => {
-            event.moved().map(|_| transfer_session(event.transfer()))
-        }
-        conversation::Event::Callback(callback::Event::Asked(_)) => Some(callback_session(hash)),
-        // The result is for colleagues only.
-        conversation::Event::Callback(callback::Event::Settled(_))
-        | conversation::Event::Opened(_)
-        | conversation::Event::Said(_)
-        | conversation::Event::NotHeard(_)
-        | conversation::Event::Delivered(_)
-        | conversation::Event::Unreached(_)
-        | conversation::Event::Closed(_) => None,
+    if let conversation::Event::Routed(routed) = event {
+        return Some(route_session(id, routed.number));
     }
+    if let conversation::Event::Transfer(event) = event {
+        return event.moved().map(|_| transfer_session(event.transfer()));
+    }
+    // The result of a callback is for colleagues only.
+    let is_asked = matches!(event, conversation::Event::Callback(callback::Event::Asked(_)));
+    is_asked.then(|| callback_session(hash))
 }
 
 /// The agents that an entry names.
 pub fn named(event: &conversation::Event) -> Vec<&AgentId> {
-    match event {
-        conversation::Event::Routed(routed) => vec![&routed.holder, &routed.to],
-        conversation::Event::Transfer(event) => match event {
-            transfer::Event::Requested(it) => vec![&it.queue],
-            transfer::Event::Queued(it) => vec![&it.queue],
-            transfer::Event::Ringing(it) => vec![&it.agent],
-            transfer::Event::Connected(it) => vec![&it.holder, &it.agent],
-            transfer::Event::Held(it) => vec![&it.holder],
-            transfer::Event::Resumed(it) => vec![&it.holder],
-            transfer::Event::Over(it) => vec![&it.holder, &it.to],
-            transfer::Event::Returned(_)
-            | transfer::Event::Consulted(_)
-            | transfer::Event::LegRequested(_)
-            | transfer::Event::LegEnded(_)
-            | transfer::Event::Noted(_)
-            | transfer::Event::Rated(_) => Vec::new(),
-        },
-        conversation::Event::Callback(callback::Event::Asked(it)) => vec![&it.queue],
-        conversation::Event::Callback(callback::Event::Settled(_))
-        | conversation::Event::Opened(_)
-        | conversation::Event::Said(_)
-        | conversation::Event::NotHeard(_)
-        | conversation::Event::Delivered(_)
-        | conversation::Event::Unreached(_)
-        | conversation::Event::Closed(_) => Vec::new(),
+    if let conversation::Event::Routed(routed) = event {
+        return vec![&routed.holder, &routed.to];
     }
+    if let conversation::Event::Transfer(event) = event {
+        return event.named();
+    }
+    let conversation::Event::Callback(callback::Event::Asked(it)) = event else {
+        return Vec::new();
+    };
+    vec![&it.queue]
 }
 
 /// The address of an agent or a queue, in the form of `target_uri`.

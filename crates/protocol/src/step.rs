@@ -80,7 +80,7 @@ pub struct Change {
     pub document: Option<Document>,
     pub erase: Option<u64>,
     /// The events that are part of a transcript.
-    pub transcript: Vec<Line>,
+    pub transcript: Vec<NumberedEvent>,
     /// Commands to other streams of the teamspace, in this order. All of it is stored together, or
     /// nothing is.
     pub then: Vec<(Subject, Command)>,
@@ -89,7 +89,7 @@ pub struct Change {
 
 /// A line of a transcript: its number, and the event of the change that it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Line {
+pub struct NumberedEvent {
     pub number: u64,
     pub event: usize,
 }

@@ -14,10 +14,9 @@ use crate::handoff::state::{Handoff, Made};
 use crate::handoff::{self, Status};
 use crate::ids::{AgentId, HandoffId};
 use crate::ledger::{Entry, Subject};
-use crate::message;
 use crate::roles::{self, Deed};
 use crate::session::Session;
-use crate::token;
+use crate::{message, token};
 
 /// Whether a caller may read something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

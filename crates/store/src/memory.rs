@@ -12,14 +12,13 @@ use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use engine::ports::store::{
-    Answer, Claim, Claimed, Commit, CommitError, Committed, Due, INBOX_COUNT_MAX, InboxCounts,
-    KeyScope, List, Listed, Listener, OldestMessages, OutboxWrite, Outstanding, Receipt,
+    Answer, Claim, Claimed, Commit, CommitError, Committed, Count, Due, Entries, INBOX_COUNT_MAX,
+    KeyScope, List, ListOf, Listed, Listener, OldestMessages, OutboxWrite, Outstanding, Receipt,
     RecordedOutcome, Sealed, Sequenced, Snapshot, Store, StoreError,
 };
-use protocol::ids::{AgentId, ConversationId, TeamspaceId};
+use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::{Body, GENESIS, Stream, Subject};
 use protocol::message::Delivery;
-use protocol::queue::OrderKey;
 use protocol::step::{Deadline, Document, Effect, HoldState, State};
 use protocol::time::Time;
 
@@ -128,26 +127,6 @@ impl Store for Memory {
         answer(())
     }
 
-    fn inbox_counts(&self, teamspace: &TeamspaceId, agent: &AgentId) -> Answer<InboxCounts> {
-        let tables = self.tables();
-        let in_teamspace = tables.streams.iter().filter(|(of, _)| of.teamspace == *teamspace);
-        let mut counts = InboxCounts::default();
-        for (_, row) in in_teamspace {
-            let State::Message(message) = row.state.as_ref() else { continue };
-            if message.purged {
-                continue;
-            }
-            let count = match message.recipients.get(agent) {
-                Some(Delivery::Pending) => &mut counts.pending,
-                Some(Delivery::Delivered) => &mut counts.delivered,
-                Some(Delivery::Read) => &mut counts.read,
-                Some(Delivery::Expired | Delivery::Failed) | None => continue,
-            };
-            *count = (*count + 1).min(INBOX_COUNT_MAX);
-        }
-        answer(counts)
-    }
-
     fn load(&self, stream: &Stream) -> Answer<Option<Snapshot>> {
         answer(self.tables().streams.get(stream).map(|row| row.snapshot.clone()))
     }
@@ -176,33 +155,6 @@ impl Store for Memory {
         answer(self.tables().waiting_queues(after, limit))
     }
 
-    fn waiting(
-        &self,
-        teamspace: &TeamspaceId,
-        queue: &AgentId,
-        limit: usize,
-    ) -> Answer<Vec<Listed>> {
-        answer(self.tables().waiting_listed(teamspace, queue, limit))
-    }
-
-    fn n_waiting(
-        &self,
-        teamspace: &TeamspaceId,
-        queue: &AgentId,
-        before: Option<(OrderKey, ConversationId)>,
-    ) -> Answer<usize> {
-        answer(self.tables().n_waiting_in(teamspace, queue, before))
-    }
-
-    fn callbacks(
-        &self,
-        teamspace: &TeamspaceId,
-        queue: &AgentId,
-        limit: usize,
-    ) -> Answer<Vec<Listed>> {
-        answer(self.tables().callbacks_listed(teamspace, queue, limit))
-    }
-
     fn document(&self, stream: &Stream, hash: &str) -> Answer<Option<String>> {
         let tables = self.tables();
         let row = tables.streams.get(stream);
@@ -214,29 +166,37 @@ impl Store for Memory {
         answer(self.tables().outcomes.get(scope).cloned())
     }
 
-    fn entries(&self, after: u64, limit: usize) -> Answer<Vec<Sequenced>> {
-        let skip = usize::try_from(after).unwrap_or(usize::MAX);
-        answer(self.tables().entries.iter().skip(skip).take(limit).cloned().collect())
+    fn read_entries(&self, of: Entries, limit: usize) -> Answer<Vec<Sequenced>> {
+        let tables = self.tables();
+        answer(match of {
+            Entries::After(after) => {
+                let skip = usize::try_from(after).unwrap_or(usize::MAX);
+                tables.entries.iter().skip(skip).take(limit).cloned().collect()
+            }
+            Entries::Of { stream, before } => {
+                let is_of =
+                    |one: &&Sequenced| one.entry.stream == stream && one.entry.position < before;
+                tables.entries.iter().rev().filter(is_of).take(limit).cloned().collect()
+            }
+            Entries::Lines { stream, after } => {
+                let above = (Bound::Excluded(after), Bound::Unbounded);
+                let lines = tables.transcripts.get(&stream).into_iter();
+                let seqs = lines.flat_map(|lines| lines.range(above)).take(limit);
+                seqs.map(|(_, seq)| tables.entries[*seq as usize - 1].clone()).collect()
+            }
+        })
+    }
+
+    fn count(&self, teamspace: &TeamspaceId, of: Count) -> Answer<usize> {
+        let tables = self.tables();
+        answer(match of {
+            Count::Inbox { agent, status } => tables.n_in_inbox(teamspace, &agent, status),
+            Count::Waiting { queue, before } => tables.n_waiting_in(teamspace, &queue, before),
+        })
     }
 
     fn newest(&self) -> Answer<u64> {
         answer(self.tables().newest())
-    }
-
-    fn history(&self, stream: &Stream, before: u64, limit: usize) -> Answer<Vec<Sequenced>> {
-        let tables = self.tables();
-        let of_stream = tables.entries.iter().rev().filter(|sequenced| {
-            sequenced.entry.stream == *stream && sequenced.entry.position < before
-        });
-        answer(of_stream.take(limit).cloned().collect())
-    }
-
-    fn transcript(&self, stream: &Stream, after: u64, limit: usize) -> Answer<Vec<Sequenced>> {
-        let tables = self.tables();
-        let above = (Bound::Excluded(after), Bound::Unbounded);
-        let lines = tables.transcripts.get(stream).into_iter();
-        let seqs = lines.flat_map(|lines| lines.range(above)).take(limit);
-        answer(seqs.map(|(_, seq)| tables.entries[*seq as usize - 1].clone()).collect())
     }
 
     fn due(&self, now: Time, limit: usize) -> Answer<Vec<Due>> {
@@ -257,12 +217,14 @@ impl Store for Memory {
         answer(due)
     }
 
-    fn next_due(&self) -> Answer<Option<Time>> {
-        answer(self.tables().deadlines.keys().next().map(|(due, _, _)| *due))
-    }
-
     fn list(&self, list: List) -> Answer<Vec<Listed>> {
         let tables = self.tables();
+        if let ListOf::Waiting { queue } = &list.of {
+            return answer(tables.waiting_listed(&list.teamspace, queue, list.limit));
+        }
+        if let ListOf::Callbacks { queue } = &list.of {
+            return answer(tables.callbacks_listed(&list.teamspace, queue, list.limit));
+        }
         let before = list.before.unwrap_or(u64::MAX);
         let rows = tables.order.iter().rev().filter_map(|stream| {
             let row = &tables.streams[stream];
@@ -333,6 +295,16 @@ impl Store for Memory {
 impl Tables {
     fn newest(&self) -> u64 {
         self.entries.len() as u64
+    }
+
+    fn n_in_inbox(&self, teamspace: &TeamspaceId, agent: &AgentId, status: Delivery) -> usize {
+        let in_teamspace = self.streams.iter().filter(|(of, _)| of.teamspace == *teamspace);
+        let is_counted = |row: &Row| match row.state.as_message() {
+            Some(it) => !it.purged && it.recipients.get(agent) == Some(&status),
+            None => false,
+        };
+        let n = in_teamspace.filter(|(_, row)| is_counted(row)).count();
+        n.min(INBOX_COUNT_MAX)
     }
 
     fn hold(&self, teamspace: &TeamspaceId, key: &str) -> HoldState {

@@ -25,13 +25,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use engine::ports::store::{
-    Answer, Claim, Claimed, Commit, Due, InboxCounts, KeyScope, List, Listed, Listener,
+    Answer, Claim, Claimed, Commit, Count, Due, Entries, KeyScope, List, Listed, Listener,
     OldestMessages, OutboxWrite, Outstanding, Receipt, RecordedOutcome, Sealed, Sequenced,
     Snapshot, Store, StoreError,
 };
-use protocol::ids::{AgentId, ConversationId, TeamspaceId};
+use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::Stream;
-use protocol::queue::OrderKey;
 use protocol::step::HoldState;
 use protocol::time::Time;
 use rusqlite::config::DbConfig;
@@ -234,13 +233,6 @@ impl Store for Sqlite {
         self.inner.writer.write_place(follower, seq)
     }
 
-    fn inbox_counts(&self, teamspace: &TeamspaceId, agent: &AgentId) -> Answer<InboxCounts> {
-        let (teamspace, agent) = (teamspace.clone(), agent.clone());
-        self.inner
-            .readers
-            .ask(move |connection| message_rows::inbox_counts(connection, &teamspace, &agent))
-    }
-
     fn load(&self, stream: &Stream) -> Answer<Option<Snapshot>> {
         let stream = stream.clone();
         self.inner.readers.ask(move |connection| rows::load(connection, &stream))
@@ -272,42 +264,6 @@ impl Store for Sqlite {
             .ask(move |connection| conversation_rows::waiting_queues(connection, after, limit))
     }
 
-    fn waiting(
-        &self,
-        teamspace: &TeamspaceId,
-        queue: &AgentId,
-        limit: usize,
-    ) -> Answer<Vec<Listed>> {
-        let (teamspace, queue) = (teamspace.clone(), queue.clone());
-        self.inner.readers.ask(move |connection| {
-            conversation_rows::waiting(connection, &teamspace, &queue, limit)
-        })
-    }
-
-    fn callbacks(
-        &self,
-        teamspace: &TeamspaceId,
-        queue: &AgentId,
-        limit: usize,
-    ) -> Answer<Vec<Listed>> {
-        let (teamspace, queue) = (teamspace.clone(), queue.clone());
-        self.inner.readers.ask(move |connection| {
-            conversation_rows::callbacks(connection, &teamspace, &queue, limit)
-        })
-    }
-
-    fn n_waiting(
-        &self,
-        teamspace: &TeamspaceId,
-        queue: &AgentId,
-        before: Option<(OrderKey, ConversationId)>,
-    ) -> Answer<usize> {
-        let (teamspace, queue) = (teamspace.clone(), queue.clone());
-        self.inner.readers.ask(move |connection| {
-            conversation_rows::n_waiting(connection, &teamspace, &queue, before)
-        })
-    }
-
     fn document(&self, stream: &Stream, hash: &str) -> Answer<Option<String>> {
         let (stream, hash) = (stream.clone(), hash.to_owned());
         self.inner.readers.ask_briefly(move |connection| rows::document(connection, &stream, &hash))
@@ -318,32 +274,34 @@ impl Store for Sqlite {
         self.inner.readers.ask(move |connection| rows::outcome(connection, &scope))
     }
 
-    fn entries(&self, after: u64, limit: usize) -> Answer<Vec<Sequenced>> {
-        self.inner.readers.ask(move |connection| rows::entries(connection, after, limit))
+    fn read_entries(&self, of: Entries, limit: usize) -> Answer<Vec<Sequenced>> {
+        self.inner.readers.ask(move |connection| match &of {
+            Entries::After(after) => rows::entries(connection, *after, limit),
+            Entries::Of { stream, before } => rows::history(connection, stream, *before, limit),
+            Entries::Lines { stream, after } => {
+                conversation_rows::transcript(connection, stream, *after, limit)
+            }
+        })
+    }
+
+    fn count(&self, teamspace: &TeamspaceId, of: Count) -> Answer<usize> {
+        let teamspace = teamspace.clone();
+        self.inner.readers.ask(move |connection| match &of {
+            Count::Inbox { agent, status } => {
+                message_rows::inbox_count(connection, &teamspace, agent, *status)
+            }
+            Count::Waiting { queue, before } => {
+                conversation_rows::n_waiting(connection, &teamspace, queue, *before)
+            }
+        })
     }
 
     fn newest(&self) -> Answer<u64> {
         self.inner.readers.ask(rows::newest)
     }
 
-    fn history(&self, stream: &Stream, before: u64, limit: usize) -> Answer<Vec<Sequenced>> {
-        let stream = stream.clone();
-        self.inner.readers.ask(move |connection| rows::history(connection, &stream, before, limit))
-    }
-
-    fn transcript(&self, stream: &Stream, after: u64, limit: usize) -> Answer<Vec<Sequenced>> {
-        let stream = stream.clone();
-        self.inner
-            .readers
-            .ask(move |connection| conversation_rows::transcript(connection, &stream, after, limit))
-    }
-
     fn due(&self, now: Time, limit: usize) -> Answer<Vec<Due>> {
         self.inner.readers.ask(move |connection| rows::due(connection, now, limit))
-    }
-
-    fn next_due(&self) -> Answer<Option<Time>> {
-        self.inner.readers.ask(rows::next_due)
     }
 
     fn list(&self, list: List) -> Answer<Vec<Listed>> {

@@ -11,8 +11,9 @@ use protocol::agent::{Command as AgentCommand, Kind, Profile};
 use protocol::caller::{Caller, Principal};
 use protocol::handoff::command::{Accept, Command as Action};
 use protocol::handoff::completion::Completion;
+use protocol::ids::TeamspaceId;
 use protocol::ledger::{Stream, Subject};
-use protocol::{ids::TeamspaceId, step::Command};
+use protocol::step::Command;
 use serde_json::json;
 
 #[tokio::main]

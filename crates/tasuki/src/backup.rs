@@ -13,7 +13,7 @@ use serde::Serialize;
 use store::sqlite::ReadOnly;
 
 use crate::audit::{self, Beside, Report};
-use files::{Beginning, Names};
+use files::{Beginning, FileNames};
 
 pub use restore::{Old, Restored, restore};
 
@@ -27,13 +27,13 @@ pub enum SigningKey {
 
 /// A step that takes long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
+pub enum BackupStage {
     Copying,
     Verifying,
 }
 
 /// Called now and then with the amount done and the total.
-pub type Progress<'p> = &'p mut dyn FnMut(Stage, u64, u64);
+pub type Progress<'p> = &'p mut dyn FnMut(BackupStage, u64, u64);
 
 /// A backup that was made and verified.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -80,13 +80,13 @@ pub fn make(
     };
     let database = ReadOnly::open(data)?;
     let beginning = Beginning::create(&target)?;
-    let copying = &mut |done, all| progress(Stage::Copying, done, all);
+    let copying = &mut |done, all| progress(BackupStage::Copying, done, all);
     let cannot = || format!("cannot write {}", beginning.path().display());
     database.copy_to(beginning.path(), copying).with_context(cannot)?;
     beginning.sync().with_context(cannot)?;
     let report = verify(beginning.path(), &beside, progress)?;
     let digest = files::digest(beginning.path()).with_context(cannot)?;
-    let names = Names::of(&target);
+    let names = FileNames::of(&target);
     let file_name = target.file_name().unwrap_or_default().to_string_lossy();
     let public = [
         (&names.checkpoint, beside.newest),
@@ -121,7 +121,7 @@ fn target(to: &Path, now: Time) -> Result<PathBuf> {
 }
 
 fn verify(path: &Path, beside: &Beside, progress: Progress<'_>) -> Result<Report> {
-    let verifying = &mut |done, all| progress(Stage::Verifying, done, all);
+    let verifying = &mut |done, all| progress(BackupStage::Verifying, done, all);
     let report = audit::verify_copy(path, beside, verifying)?;
     match report.findings.first() {
         None => Ok(report),

@@ -12,7 +12,7 @@ use protocol::time::Span;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use self::script::Next;
+use self::script::BotStep;
 use crate::client::{Call, Client, Identity, Refused};
 
 pub const AGENT_ID: &str = "bob";
@@ -125,10 +125,10 @@ async fn look(client: &Client, id: &str) -> Result<()> {
     };
     match script::next(&conversation, messages) {
         None => {}
-        Some(Next::Say { text, in_reply_to }) => {
+        Some(BotStep::Say { text, in_reply_to }) => {
             client.call(keyed(say(&text, in_reply_to), &conversation)).await?.success()?;
         }
-        Some(Next::HandOver { reason, summary, in_reply_to }) => {
+        Some(BotStep::HandOver { reason, summary, in_reply_to }) => {
             let context = json!({ "summary": summary });
             let body = json!({ "epoch": epoch, "reason": reason, "context": context });
             let ask = keyed(Call::post(path("/transfers"), body), &conversation);

@@ -23,7 +23,7 @@ use protocol::time::Time;
 use serde_json::{Map, Value, json};
 
 pub use choose::{Scene, choose};
-use step::{Asked, Names, Step};
+use step::{ScriptNames, ScriptedQuestion, Step};
 
 /// What it calls itself.
 pub const AGENT_NAME: &str = "Demo";
@@ -56,9 +56,9 @@ pub struct Play {
     language: &'static str,
     session_id: String,
     /// The same for all events of a call or an output of this session.
-    names: Names,
+    names: ScriptNames,
     steps: VecDeque<Step>,
-    waiting: Option<Waiting>,
+    waiting: Option<ScriptedWait>,
     sequence_number: u64,
     last: Time,
 }
@@ -107,9 +107,9 @@ pub enum NotTaken {
 }
 
 #[derive(Debug, Clone)]
-struct Waiting {
+struct ScriptedWait {
     wait: Wait,
-    asked: Asked,
+    asked: ScriptedQuestion,
 }
 
 impl Play {
@@ -121,7 +121,7 @@ impl Play {
             scene,
             language,
             session_id: id("sess_", ids),
-            names: Names {
+            names: ScriptNames {
                 first_call: id("call_", ids),
                 second_call: id("call_", ids),
                 output: id("out_", ids),
@@ -176,7 +176,7 @@ impl Play {
                 event.insert("timeout_seconds".to_owned(), timeout_seconds.into());
             }
             let wait = Wait { kind: asked.kind(), reply_token, timeout_seconds };
-            self.waiting = Some(Waiting { wait, asked: *asked });
+            self.waiting = Some(ScriptedWait { wait, asked: *asked });
         }
         Next::Say(Value::Object(event))
     }

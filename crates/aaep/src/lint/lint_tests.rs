@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::{ALL, Finding, Heard, Texts, lint};
+use super::{ALL, Heard, LintFinding, Texts, lint};
 use crate::event::{Event, Payload, Urgency};
 use crate::machine::table_tests::script::{Script, Step, steps};
 
@@ -108,7 +108,7 @@ fn table() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     })
 }
 
-fn findings(session: &str) -> Vec<Finding> {
+fn findings(session: &str) -> Vec<LintFinding> {
     let mut script = Script::default();
     let mut at = 0;
     let heard: Vec<_> = steps(session).map(|line| step(&mut script, &mut at, line)).collect();

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 pub(super) use self::act::Act;
-use self::question::{Asked, Reversal};
+use self::question::{PendingQuestion, Reversal};
 pub use self::question::{Question, QuestionKind};
 pub use self::settle::{Audience, NotSettled, Outcome, Response, Settled};
 use super::limits::{
@@ -167,7 +167,7 @@ impl Consents {
         let n_consents = n_consents.count() + n_grants;
         room(n_consents, CONSENTS_MAX, "type", "confirmations without their call")?;
         self.grants.retain(|grant| !is_replaced(grant));
-        let asked = Asked::Confirmation {
+        let asked = PendingQuestion::Confirmation {
             target,
             action,
             reversal,
@@ -199,7 +199,8 @@ impl Consents {
             kept(default, DEFAULT_RESPONSE_BYTES_MAX, "default_response")?;
         }
         let default_response = default_response.filter(|it| !it.is_empty()).map(str::to_owned);
-        let asked = Asked::Clarification { kinds, choices: choices.collect(), default_response };
+        let asked =
+            PendingQuestion::Clarification { kinds, choices: choices.collect(), default_response };
         self.wait(asked, token, clarification.timeout_seconds, step, uses);
         Ok(())
     }
@@ -214,7 +215,7 @@ impl Consents {
         let questions = std::mem::take(&mut self.questions);
         let settled = questions.into_iter().map(|question| {
             let (settled, asked) = question.settled(Outcome::Withdrawn);
-            if let Asked::Confirmation { target, action, .. } = asked {
+            if let PendingQuestion::Confirmation { target, action, .. } = asked {
                 self.refuse(&target, &action);
             }
             settled
@@ -261,7 +262,7 @@ impl Consents {
 
     fn wait(
         &mut self,
-        asked: Asked,
+        asked: PendingQuestion,
         token: Used,
         timeout_seconds: u32,
         step: &Step<'_>,

@@ -12,13 +12,13 @@ use crate::flaw::Flaw;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Calls {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    open: Vec<Call>,
+    open: Vec<OpenCall>,
     /// Whether one has returned since the last change of state.
     has_returned: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Call {
+struct OpenCall {
     tool: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tool_call_id: Option<String>,
@@ -53,7 +53,7 @@ impl Session {
             at: step.at,
         };
         let consent = self.consents.act(&act, step.weak)?;
-        self.calls.open.push(Call {
+        self.calls.open.push(OpenCall {
             tool: tool.as_ref().to_owned(),
             tool_call_id: tool_call_id.as_deref().map(str::to_owned),
         });
@@ -82,13 +82,13 @@ impl Calls {
     pub(super) fn suppose_open(&mut self, tool: &str, id: Option<&str>) {
         if self.open.len() < CALLS_MAX {
             let tool_call_id = id.map(str::to_owned);
-            self.open.push(Call { tool: tool.to_owned(), tool_call_id });
+            self.open.push(OpenCall { tool: tool.to_owned(), tool_call_id });
         }
     }
 
     /// A return that fits no call: the call that was probably meant has returned.
     pub(super) fn suppose_returned(&mut self, tool: &str, id: Option<&str>) {
-        let has_id = |call: &Call| id.is_some() && call.tool_call_id.as_deref() == id;
+        let has_id = |call: &OpenCall| id.is_some() && call.tool_call_id.as_deref() == id;
         let at = self.open.iter().position(has_id);
         if let Some(at) = at.or_else(|| self.open.iter().position(|call| call.tool == tool)) {
             self.open.remove(at);
@@ -118,7 +118,7 @@ impl Calls {
     }
 
     fn with_id(&self, tool: &str, id: &str) -> Result<usize, Flaw> {
-        let is_it = |call: &Call| call.tool_call_id.as_deref() == Some(id);
+        let is_it = |call: &OpenCall| call.tool_call_id.as_deref() == Some(id);
         let Some(index) = self.open.iter().position(is_it) else {
             let expected = "the id of a call that has not returned";
             return Err(flaw(&rules::PAIRED, "tool_call_id", expected));
@@ -131,7 +131,7 @@ impl Calls {
     }
 
     fn without_id(&self, tool: &str) -> Result<usize, Flaw> {
-        let is_it = |call: &Call| call.tool == tool && call.tool_call_id.is_none();
+        let is_it = |call: &OpenCall| call.tool == tool && call.tool_call_id.is_none();
         if let Some(index) = self.open.iter().position(is_it) {
             return Ok(index);
         }

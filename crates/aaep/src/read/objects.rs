@@ -8,7 +8,7 @@ use super::core::LINK;
 use super::form::Form;
 use super::report::Path;
 use super::table::{Kind, Others, Shape, any_length};
-use super::walk::{Got, Key, Reading, demand, find};
+use super::walk::{Got, MemberKey, Reading, demand, find};
 use crate::{CONTEXT, EXTENSION};
 
 impl<'de> Reading<'_, 'de, '_> {
@@ -97,7 +97,7 @@ impl<'de> Reading<'_, 'de, '_> {
     ) -> Result<Got<'de>, A::Error> {
         let Reading { walk, kind: _, path, depth } = self;
         let mut keys = Vec::new();
-        while let Some(key) = entries.next_key_seed(Key)? {
+        while let Some(key) = entries.next_key_seed(MemberKey)? {
             let place = Path::Key(path, &key);
             walk.check_characters(&key, Form::Any, &place);
             let value =
@@ -117,7 +117,7 @@ impl<'de> Reading<'_, 'de, '_> {
         static OWN: Kind = Kind::Object(&LINK);
         let Reading { walk, kind: _, path, depth } = self;
         let mut keys = Vec::new();
-        while let Some(key) = entries.next_key_seed(Key)? {
+        while let Some(key) = entries.next_key_seed(MemberKey)? {
             let place = Path::Key(path, &key);
             walk.check_characters(&key, Form::Any, &place);
             let kind = if key == EXTENSION { &OWN } else { &Kind::Open };
@@ -144,7 +144,7 @@ impl<'de> Reading<'_, 'de, '_> {
         let mut texts = Vec::new();
         let mut unnamed = Vec::new();
         let (mut seen, mut next) = (0_u64, 0);
-        while let Some(key) = entries.next_key_seed(Key)? {
+        while let Some(key) = entries.next_key_seed(MemberKey)? {
             let place = Path::Key(path, &key);
             let Some(at) = find(shape.fields, &key, &mut next) else {
                 walk.check_characters(&key, Form::Any, &place);

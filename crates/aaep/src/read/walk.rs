@@ -431,9 +431,9 @@ impl<'de> Visitor<'de> for Reading<'_, 'de, '_> {
 }
 
 /// A key, borrowed unless it was escaped.
-pub(super) struct Key;
+pub(super) struct MemberKey;
 
-impl<'de> DeserializeSeed<'de> for Key {
+impl<'de> DeserializeSeed<'de> for MemberKey {
     type Value = Cow<'de, str>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -441,7 +441,7 @@ impl<'de> DeserializeSeed<'de> for Key {
     }
 }
 
-impl<'de> Visitor<'de> for Key {
+impl<'de> Visitor<'de> for MemberKey {
     type Value = Cow<'de, str>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

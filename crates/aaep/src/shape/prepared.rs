@@ -6,10 +6,9 @@ use std::sync::{Arc, OnceLock};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::super::AGENT_ID;
 use super::super::event::{Boundary, Event, Payload, Urgency};
 use super::super::language::Offered;
-use super::super::secrets;
+use super::super::{AGENT_ID, secrets};
 
 #[derive(Debug)]
 pub struct Prepared {

@@ -110,7 +110,7 @@ impl Roots {
     }
 
     /// Opens a regular file of an acceptable size.
-    pub fn begin(&self, path: &str, bytes_max: u64) -> Result<Reading, Finding> {
+    pub fn begin(&self, path: &str, bytes_max: u64) -> Result<FileReading, Finding> {
         let (root, below) = self.place(path).ok_or_else(outside)?;
         if below.as_os_str().is_empty() {
             return Err(not_regular());
@@ -137,7 +137,7 @@ impl Roots {
             // Not every file system supports this; then the file is read through the cache.
             let _ = fcntl_setfl(&file, OFlags::NONBLOCK | OFlags::DIRECT);
         }
-        Ok(Reading { file, before, n_read: 0, hasher: Sha256::new() })
+        Ok(FileReading { file, before, n_read: 0, hasher: Sha256::new() })
     }
 
     /// The innermost root that a path is below, and the rest of the path.
@@ -250,7 +250,7 @@ impl Stamp {
 
 /// A file that is being read.
 #[derive(Debug)]
-pub struct Reading {
+pub struct FileReading {
     file: File,
     before: Stamp,
     n_read: u64,
@@ -258,11 +258,11 @@ pub struct Reading {
 }
 
 pub enum Progress {
-    More(Reading),
+    More(FileReading),
     End(Content),
 }
 
-impl Reading {
+impl FileReading {
     /// Reads a few buffers, and then rests as long: even a thread of the lowest priority delays
     /// others until it is preempted. A file that grows is given up at once.
     pub fn slice(mut self, buffer: &mut [u8]) -> Result<Progress, Finding> {

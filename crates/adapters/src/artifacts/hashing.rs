@@ -3,9 +3,8 @@
 //! Work comes in slices, so that calls take turns and a dropped call ends with its current slice.
 //! Timeouts need no clock here: the caller waits between slices, and its own timer fires.
 
-use std::io;
 use std::panic::{self, AssertUnwindSafe};
-use std::thread;
+use std::{io, thread};
 
 use protocol::handoff::artifact::Finding;
 use thread_priority::ThreadPriority;

@@ -2,12 +2,11 @@
 //! once, so the connection goes to the address that was checked, even if the name resolves to
 //! another one later.
 
-use std::fmt;
 use std::future::Future;
-use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::{fmt, io};
 
 use bytes::Bytes;
 use http_body_util::{Empty, Full};
@@ -86,9 +85,9 @@ pub fn tls_trusting(roots: RootCertStore) -> Arc<ClientConfig> {
 }
 
 /// Something to speak HTTP over.
-pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
+pub trait HttpStream: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
 
-impl<T: AsyncRead + AsyncWrite + Send + Unpin + 'static> Stream for T {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin + 'static> HttpStream for T {}
 
 /// Why there is no connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,7 +127,7 @@ pub async fn reach(
     tls: &Arc<ClientConfig>,
     location: &Location,
     reach: Reach,
-) -> Result<Box<dyn Stream>, Unreached> {
+) -> Result<Box<dyn HttpStream>, Unreached> {
     let addresses = match &location.host {
         Host::Address(address) => vec![*address],
         Host::Name(name) => network.resolve(name).await.map_err(|_| Unreached::Unresolved)?,
@@ -146,7 +145,7 @@ async fn connect(
     tls: &Arc<ClientConfig>,
     location: &Location,
     addresses: &[IpAddr],
-) -> io::Result<Box<dyn Stream>> {
+) -> io::Result<Box<dyn HttpStream>> {
     let mut connected = Err(io::ErrorKind::NotFound.into());
     for address in addresses {
         connected = network.connect(SocketAddr::new(*address, location.port)).await;
@@ -170,25 +169,25 @@ async fn connect(
 
 /// An answer whose body is not read yet, and the task that reads it, which ends when this is
 /// dropped.
-pub struct Answer {
+pub struct HttpAnswer {
     pub response: Response<Incoming>,
     _connection: JoinSet<()>,
 }
 
 /// Asks for a location, once, and waits for the head of the answer. Nothing is sent that would
 /// tell one request from another: no cookies, no credentials.
-pub async fn ask(stream: Box<dyn Stream>, location: &Location) -> io::Result<Answer> {
+pub async fn ask(stream: Box<dyn HttpStream>, location: &Location) -> io::Result<HttpAnswer> {
     let request = request(Method::GET, location).body(Empty::<Bytes>::new());
     send(stream, request.map_err(io::Error::other)?).await
 }
 
 /// Sends JSON to a location, once, and waits for the head of the answer.
 pub async fn post(
-    stream: Box<dyn Stream>,
+    stream: Box<dyn HttpStream>,
     location: &Location,
     authorization: Option<&HeaderValue>,
     body: Bytes,
-) -> io::Result<Answer> {
+) -> io::Result<HttpAnswer> {
     let mut request = request(Method::POST, location)
         .header(CONTENT_TYPE, "application/json")
         .header(ACCEPT, "application/json");
@@ -210,7 +209,7 @@ pub fn request(method: Method, location: &Location) -> Builder {
 }
 
 /// Sends a request, and waits for the head of the answer.
-pub async fn send<B>(stream: Box<dyn Stream>, request: Request<B>) -> io::Result<Answer>
+pub async fn send<B>(stream: Box<dyn HttpStream>, request: Request<B>) -> io::Result<HttpAnswer>
 where
     B: Body<Data = Bytes, Error: std::error::Error + Send + Sync> + Send + Unpin + 'static,
 {
@@ -226,5 +225,5 @@ where
         let _ = connection.await;
     });
     let response = sender.send_request(request).await.map_err(io::Error::other)?;
-    Ok(Answer { response, _connection: driving })
+    Ok(HttpAnswer { response, _connection: driving })
 }

@@ -17,7 +17,7 @@ use tokio_rustls::rustls::ClientConfig;
 
 use super::hashing::Hashing;
 use super::locations::{Location, Scheme};
-use super::network::{self, Answer, Network, Reach, SystemNetwork, Unreached};
+use super::network::{self, HttpAnswer, Network, Reach, SystemNetwork, Unreached};
 use super::{Content, Settings, check_size, forbidden, missing, too_large, unavailable};
 
 /// A download page, its mirror, the mirror's storage: honest chains are shorter than this.
@@ -69,7 +69,7 @@ impl Urls {
         Err(missing(format!("the server redirects more than {REDIRECTS_MAX} times")))
     }
 
-    async fn ask(&self, location: &Location, settings: &Settings) -> Result<Answer, Finding> {
+    async fn ask(&self, location: &Location, settings: &Settings) -> Result<HttpAnswer, Finding> {
         let reach = if settings.allow_private_addresses { Reach::Private } else { Reach::Public };
         let connecting = network::reach(&*self.network, &self.tls, location, reach);
         let stream = timeout(Duration::from_millis(CONNECT_MS_MAX), connecting)
@@ -128,7 +128,7 @@ async fn hash(
     hashing: &Hashing,
     reference: &ArtifactRef,
     bytes_max: u64,
-    mut answer: Answer,
+    mut answer: HttpAnswer,
 ) -> Result<Content, Finding> {
     let body = answer.response.body_mut();
     if let Some(announced) = body.size_hint().exact() {

@@ -7,9 +7,8 @@ use protocol::codec::Unreadable;
 use protocol::handoff::{artifact_line, audit_line, decision_line};
 use protocol::ids::TeamspaceId;
 use protocol::ledger::{Entry, Subject};
-use protocol::message;
-use protocol::roles;
 use protocol::step::Event;
+use protocol::{message, roles};
 
 use super::log::Log;
 

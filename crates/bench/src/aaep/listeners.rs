@@ -52,7 +52,7 @@ const LIMIT_SOCKETS: usize = 64;
 
 /// What to measure.
 #[derive(Debug, Clone, Copy)]
-pub struct Plan {
+pub struct ListenersPlan {
     pub n_listeners: usize,
     pub n_events: usize,
 }
@@ -60,7 +60,7 @@ pub struct Plan {
 /// Everything, as it is printed. Deliveries are per second of the server's processor time, which
 /// includes receiving the events, checking them and writing them to disk.
 #[derive(Debug, Clone, Serialize)]
-pub struct Report {
+pub struct ListenersReport {
     pub version: &'static str,
     pub listeners: usize,
     pub events: usize,
@@ -76,7 +76,7 @@ pub struct Report {
     pub bars: Vec<Bar>,
 }
 
-pub async fn run(plan: &Plan, within: &Path) -> Result<Report> {
+pub async fn run(plan: &ListenersPlan, within: &Path) -> Result<ListenersReport> {
     if plan.n_listeners == 0 || plan.n_events < BATCH_EVENTS {
         bail!("expected at least one listener, and {BATCH_EVENTS} events");
     }
@@ -122,7 +122,7 @@ pub async fn run(plan: &Plan, within: &Path) -> Result<Report> {
         let what = "deliveries by second of processor time".to_owned();
         bars.push(at_least(what, DELIVERIES_PER_CPU_SECOND_MIN, deliveries));
     }
-    Ok(Report {
+    Ok(ListenersReport {
         version: env!("CARGO_PKG_VERSION"),
         listeners: plan.n_listeners,
         events: events.len(),

@@ -40,7 +40,7 @@ const TICK: Duration = Duration::from_millis(1);
 
 /// What to measure.
 #[derive(Debug, Clone, Copy)]
-pub struct Plan {
+pub struct StreamsPlan {
     pub n_streams: usize,
     pub chunks_per_second: u32,
     pub measured: Duration,
@@ -48,7 +48,7 @@ pub struct Plan {
 
 /// Everything, as it is printed.
 #[derive(Debug, Clone, Serialize)]
-pub struct Report {
+pub struct StreamsReport {
     pub version: &'static str,
     pub streams: usize,
     pub chunks_per_second: u32,
@@ -67,7 +67,7 @@ pub struct Report {
     pub bars: Vec<Bar>,
 }
 
-pub async fn run(plan: &Plan, within: &Path) -> Result<Report> {
+pub async fn run(plan: &StreamsPlan, within: &Path) -> Result<StreamsReport> {
     if plan.n_streams == 0 || plan.chunks_per_second == 0 {
         bail!("expected at least one stream and one chunk a second");
     }
@@ -88,7 +88,7 @@ pub async fn run(plan: &Plan, within: &Path) -> Result<Report> {
     stage.close().await?;
     let slowdown = busy.p99_ms / calm.p99_ms;
     let bar = at_most("others' p99 while agents stream".to_owned(), SLOWDOWN_MAX, " ×", slowdown);
-    Ok(Report {
+    Ok(StreamsReport {
         version: env!("CARGO_PKG_VERSION"),
         streams: plan.n_streams,
         chunks_per_second: plan.chunks_per_second,
@@ -150,7 +150,12 @@ struct Streamed {
 }
 
 /// All streams, for a while, each in a session of its own.
-async fn speak(stage: &Stage, plan: &Plan, name: &str, lasting: Duration) -> Result<Streamed> {
+async fn speak(
+    stage: &Stage,
+    plan: &StreamsPlan,
+    name: &str,
+    lasting: Duration,
+) -> Result<Streamed> {
     let (address, token) = (stage.server.address, stage.announcer.clone());
     let (plan, name) = (*plan, name.to_owned());
     blocking(move || {
@@ -179,7 +184,7 @@ async fn speak(stage: &Stage, plan: &Plan, name: &str, lasting: Duration) -> Res
 async fn stream(
     mut line: Line,
     session: String,
-    plan: Plan,
+    plan: StreamsPlan,
     lasting: Duration,
 ) -> Result<Streamed> {
     let names = Names { session: &session, agent: ANNOUNCER };

@@ -62,11 +62,11 @@ enum Part {
 #[derive(Debug, Default, Serialize)]
 struct Reports {
     #[serde(skip_serializing_if = "Option::is_none")]
-    validate: Option<aaep::Report>,
+    validate: Option<aaep::AaepReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    listeners: Option<listeners::Report>,
+    listeners: Option<listeners::ListenersReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    streams: Option<streams::Report>,
+    streams: Option<streams::StreamsReport>,
 }
 
 pub async fn run(args: &AaepArgs) -> Result<u8> {
@@ -76,18 +76,19 @@ pub async fn run(args: &AaepArgs) -> Result<u8> {
     let wants = |part| args.parts.is_empty() || args.parts.contains(&part);
     let mut reports = Reports::default();
     if wants(Part::Validate) {
-        let plan = aaep::Plan { n_events: args.events, n_rounds: args.rounds };
+        let plan = aaep::AaepPlan { n_events: args.events, n_rounds: args.rounds };
         reports.validate = Some(aaep::run(&plan)?);
     }
     if wants(Part::Listeners) || wants(Part::Streams) {
         serve::raise_open_files();
         let scratch = Scratch::make(args.data.as_deref().unwrap_or_else(|| ".".as_ref()))?;
         if wants(Part::Listeners) {
-            let plan = listeners::Plan { n_listeners: args.listeners, n_events: args.told };
+            let plan =
+                listeners::ListenersPlan { n_listeners: args.listeners, n_events: args.told };
             reports.listeners = Some(listeners::run(&plan, scratch.path()).await?);
         }
         if wants(Part::Streams) {
-            let plan = streams::Plan {
+            let plan = streams::StreamsPlan {
                 n_streams: args.streams,
                 chunks_per_second: args.chunks,
                 measured: Duration::from_secs_f64(args.seconds),
@@ -138,7 +139,7 @@ fn show(reports: &Reports) {
     output::line(&output::table(&["bar", "wanted", "measured", ""], bars.collect()));
 }
 
-fn show_validate(report: &aaep::Report) {
+fn show_validate(report: &aaep::AaepReport) {
     output::line(&format!(
         "{} events of {} bytes, {} times, within this process, on one core. A check is everything: \
          the schemas, the\nwords of the specification and the order of the session. The limit is a \
@@ -158,7 +159,7 @@ fn show_validate(report: &aaep::Report) {
     output::line(&format!("{}\n", output::table(&header, rows)));
 }
 
-fn show_listeners(report: &listeners::Report) {
+fn show_listeners(report: &listeners::ListenersReport) {
     output::line(&format!(
         "{} listeners over a connection each, {} events of {} bytes to all of them, {} in a \
          request. By second of the\nserver's processor time, everything that it does included. The \
@@ -182,7 +183,7 @@ fn show_listeners(report: &listeners::Report) {
     output::line(&format!("{}\n", output::table(&header, rows)));
 }
 
-fn show_streams(report: &streams::Report) {
+fn show_streams(report: &streams::StreamsReport) {
     output::line(&format!(
         "{} agents stream {} pieces a second each, for {} s; others hand over beside them. \
          {:.0} pieces were recorded\na second, {:.2} in a request.\n",

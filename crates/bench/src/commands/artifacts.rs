@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 
 use bench::Scratch;
-use bench::artifacts::{self, Plan, Report};
+use bench::artifacts::{self, ArtifactsPlan, ArtifactsReport};
 use tasuki::{exit_code, output};
 
 #[derive(Debug, Args)]
@@ -28,7 +28,8 @@ const MEASURED: Duration = Duration::from_secs(6);
 
 pub async fn run(args: &ArtifactsArgs) -> Result<u8> {
     let scratch = Scratch::make(".".as_ref())?;
-    let plan = Plan { mebibytes: args.size, rounds: args.rounds.max(1), measured: MEASURED };
+    let plan =
+        ArtifactsPlan { mebibytes: args.size, rounds: args.rounds.max(1), measured: MEASURED };
     let report = artifacts::run(&plan, scratch.path()).await?;
     if args.json {
         output::json(&report);
@@ -38,7 +39,7 @@ pub async fn run(args: &ArtifactsArgs) -> Result<u8> {
     Ok(exit_code::OK)
 }
 
-fn show(report: &Report) {
+fn show(report: &ArtifactsReport) {
     output::line(&format!(
         "An artifact of {} MiB, hashed over and over at {:.0} MiB/s without other load.\n",
         report.mebibytes, report.hashed_mib_per_second

@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use bench::Scratch;
-use bench::conversation::{self, Plan, Report};
+use bench::conversation::{self, ConversationPlan, ConversationReport};
 use tasuki::{exit_code, output};
 
 #[derive(Debug, Args)]
@@ -29,7 +29,7 @@ pub async fn run(args: &ConversationArgs) -> Result<u8> {
         bail!("--handoffs: expected at least 1");
     }
     let scratch = Scratch::make(".".as_ref())?;
-    let plan = Plan { long: args.long, short: args.short, handoffs: args.handoffs };
+    let plan = ConversationPlan { long: args.long, short: args.short, handoffs: args.handoffs };
     let report = conversation::run(&plan, scratch.path()).await?;
     if args.json {
         output::json(&report);
@@ -39,7 +39,7 @@ pub async fn run(args: &ConversationArgs) -> Result<u8> {
     Ok(exit_code::OK)
 }
 
-fn show(report: &Report) {
+fn show(report: &ConversationReport) {
     output::line(&format!(
         "{} handoffs between two AI agents, each durable before the next: {:.2} ms after {} \
          messages, {:.2} ms after {}; medians.\n",

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 
-use bench::route::{self, Plan, Report};
+use bench::route::{self, RoutePlan, RouteReport};
 use tasuki::{exit_code, output};
 
 #[derive(Debug, Args)]
@@ -23,7 +23,8 @@ pub struct RouteArgs {
 }
 
 pub fn run(args: &RouteArgs) -> Result<u8> {
-    let plan = Plan { n_rules: args.rules, n_agents: args.agents, n_decisions: args.decisions };
+    let plan =
+        RoutePlan { n_rules: args.rules, n_agents: args.agents, n_decisions: args.decisions };
     let report = route::run(&plan)?;
     if args.json {
         output::json(&report);
@@ -33,7 +34,7 @@ pub fn run(args: &RouteArgs) -> Result<u8> {
     Ok(exit_code::OK)
 }
 
-fn show(report: &Report) {
+fn show(report: &RouteReport) {
     output::line(&format!(
         "One router with {} rules, {} of them with a regex, and {} agents; made ready in {:.0} ms. \
          A decision includes\nfinding the intent. It runs within this process, on one core.\n",

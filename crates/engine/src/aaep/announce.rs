@@ -18,13 +18,13 @@ use crate::Engine;
 use crate::aaep::Sessions;
 use crate::ports::store::StoreError;
 use crate::road::submit::{Done, SubmitError};
-use waiting::Waiting;
+use waiting::WaitingRequest;
 
 pub use waiting::{Announcing, JOINED_REQUESTS_MAX, TURN_WAIT_MAX, TURNS_AHEAD};
 
 /// Whether an answer counted. The caller that gave it is not told why it did not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Heard {
+pub enum Counted {
     Yes,
     No,
 }
@@ -43,7 +43,7 @@ impl Sessions<'_> {
             return self.engine.submit(caller, stream, command, None).await;
         }
         let (answer, answered) = oneshot::channel();
-        let waiting = Waiting { caller: caller.clone(), events, answer };
+        let waiting = WaitingRequest { caller: caller.clone(), events, answer };
         let leads = self.engine.announcing.push(&stream, waiting, self.engine.clock.now())?;
         if leads {
             // A task of its own: a client that disconnects must not leave the other requests
@@ -60,14 +60,14 @@ impl Sessions<'_> {
         caller: &Caller,
         session: &SessionId,
         answer: Answer,
-    ) -> Result<Heard, SubmitError> {
+    ) -> Result<Counted, SubmitError> {
         let stream = session_stream(caller, session);
         let command = Command::Session(session::Command::Answer(Box::new(answer)));
         match self.engine.submit(caller, stream, command, None).await {
-            Ok(_) => Ok(Heard::Yes),
+            Ok(_) => Ok(Counted::Yes),
             Err(SubmitError::Rejected(Rejection::NotAnswered { why })) => {
                 tracing::debug!(%session, caller = %caller.principal, ?why, "an answer is ignored");
-                Ok(Heard::No)
+                Ok(Counted::No)
             }
             Err(error) => Err(error),
         }
@@ -101,7 +101,7 @@ impl Sessions<'_> {
 
     /// One entry for all of them. A request that breaks a rule is taken out, and the others try
     /// again.
-    async fn announce_group(self, stream: &Stream, mut group: Vec<Waiting>) {
+    async fn announce_group(self, stream: &Stream, mut group: Vec<WaitingRequest>) {
         while let Some(first) = group.first() {
             let caller = first.caller.clone();
             let events = group.iter().flat_map(|one| one.events.iter().cloned()).collect();
@@ -148,7 +148,7 @@ impl Drop for Leading<'_> {
 }
 
 /// Which request of a group is refused, and its rejection.
-fn culprit(group: &[Waiting], rejection: &Rejection) -> Option<(usize, Rejection)> {
+fn culprit(group: &[WaitingRequest], rejection: &Rejection) -> Option<(usize, Rejection)> {
     let mut within = rejection.event_index()?;
     for (at, one) in group.iter().enumerate() {
         if within < one.events.len() {

@@ -12,17 +12,18 @@ use std::collections::{HashMap, VecDeque};
 use std::future::{self, Future};
 use std::sync::Arc;
 
-use aaep::EXTENSION_CONTEXT;
+use aaep::extension::without_marks;
 use aaep::negotiate::{self, Scope, Start};
-use aaep::read;
-use aaep::shape::{Body, Cursor, Delivery, Prepared, Shaper, without_marks};
+use aaep::shape::{Body, Cursor, Delivery, Prepared, Shaper};
+use aaep::{EXTENSION_CONTEXT, read};
 use protocol::caller::{Caller, Principal};
 use protocol::codec;
 use protocol::ids::{SessionId, SubscriptionId};
 use protocol::ledger::{Stream, Subject};
 use protocol::narrator::settled::{Moment, Settled};
 use protocol::session::after_loss::in_our_words;
-use protocol::session::{self, event::Said};
+use protocol::session::event::Said;
+use protocol::session::{self};
 use protocol::step::{self, State};
 use protocol::subscription::{self, Subscription};
 use protocol::time::Time;
@@ -35,7 +36,7 @@ use crate::ports::store::{Sequenced, StoreError};
 
 pub(crate) use announcement_follower::concerns;
 use announcement_follower::{Ear, changes_sides};
-pub use asked::Asked;
+pub use asked::AnswerableQuestions;
 use catch_up::First;
 pub use catch_up::SESSIONS_LOOKED_AT_MAX;
 
@@ -74,15 +75,15 @@ const CONFIRMATION: &str = "aaep:agent.awaiting.confirmation";
 
 /// What a listener hears next.
 #[derive(Debug)]
-pub enum Heard {
-    Told(Told),
+pub enum ListenerNews {
+    Told(ReadyEvent),
     /// The subscription is over.
     Closed(subscription::Closed),
 }
 
 /// One event, ready to be sent.
 #[derive(Debug)]
-pub struct Told {
+pub struct ReadyEvent {
     body: Body,
     /// A listener that resumes with this misses nothing. `None` on an event that overtakes others.
     pub id: Option<Cursor>,
@@ -108,7 +109,7 @@ pub struct Announced {
     pub settled: Option<Settled>,
 }
 
-impl Told {
+impl ReadyEvent {
     /// Its JSON, on one line.
     pub fn text(&self) -> &str {
         self.body.text()
@@ -228,22 +229,22 @@ impl Listeners<'_> {
 
 impl Listening {
     /// The next event. Dropping the future loses nothing.
-    pub async fn next(&mut self) -> Result<Heard, StoreError> {
+    pub async fn next(&mut self) -> Result<ListenerNews, StoreError> {
         loop {
             if let Some(told) = self.ready() {
-                return Ok(Heard::Told(told));
+                return Ok(ListenerNews::Told(told));
             }
             if let Some(told) = self.next_first().await? {
-                return Ok(Heard::Told(told));
+                return Ok(ListenerNews::Told(told));
             }
             if !self.first.is_empty() {
                 continue;
             }
             if let Some(told) = self.next_question().await? {
-                return Ok(Heard::Told(told));
+                return Ok(ListenerNews::Told(told));
             }
             if let Some(closed) = self.ended.take() {
-                return Ok(Heard::Closed(closed));
+                return Ok(ListenerNews::Closed(closed));
             }
             let now = self.engine.clock.now();
             if !self.shaper.wants_more() {
@@ -265,7 +266,7 @@ impl Listening {
     }
 
     /// The next event that is ready, without waiting.
-    pub fn ready(&mut self) -> Option<Told> {
+    pub fn ready(&mut self) -> Option<ReadyEvent> {
         match self.first.pop_front() {
             Some(First::Told(told)) => return Some(told),
             Some(question @ First::Question { .. }) => {
@@ -282,7 +283,7 @@ impl Listening {
                     return None;
                 }
                 let id = delivery.id.is_some().then_some(delivery.cursor);
-                return Some(Told { body: delivery.body, id });
+                return Some(ReadyEvent { body: delivery.body, id });
             }
             if !self.push_one(now) {
                 return None;

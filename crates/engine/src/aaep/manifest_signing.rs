@@ -36,12 +36,12 @@ pub enum Ending {
 
 /// Shared by everything that publishes the manifest.
 pub struct Vouching {
-    held: Mutex<Held>,
+    held: Mutex<HeldManifest>,
     keeper: Box<dyn KeyKeeper>,
     manifest: Manifest,
 }
 
-struct Held {
+struct HeldManifest {
     keys: KeyRing,
     /// Signed by the current key. It is cached, because clients may ask for it at any rate.
     signed_manifest: String,
@@ -56,7 +56,11 @@ impl std::fmt::Debug for Vouching {
 impl Vouching {
     pub fn new(keys: KeyRing, keeper: Box<dyn KeyKeeper>, manifest: Manifest) -> Arc<Self> {
         let signed_manifest = manifest.sign(keys.signing());
-        Arc::new(Self { held: Mutex::new(Held { keys, signed_manifest }), keeper, manifest })
+        Arc::new(Self {
+            held: Mutex::new(HeldManifest { keys, signed_manifest }),
+            keeper,
+            manifest,
+        })
     }
 
     pub fn manifest(&self) -> &Manifest {
@@ -100,11 +104,11 @@ impl Vouching {
             Ending::Compromised => KeyRing::new(&seeds[0], &seeds[1], now),
         };
         self.keeper.keep(&next)?;
-        *held = Held { signed_manifest: self.manifest.sign(next.signing()), keys: next };
+        *held = HeldManifest { signed_manifest: self.manifest.sign(next.signing()), keys: next };
         Ok(held.keys.list())
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, HeldManifest> {
         self.held.lock().expect("nothing panics while holding the keys")
     }
 }

@@ -1,7 +1,7 @@
 //! The server's own events: it tells listeners how a conversation changes hands, and carries out
-//! what agents request there (see [`crate::aaep::session_handoffs`]). It follows the ledger. The ids of
-//! its events are derived from the entry, so an entry is told once, however often the loop reads
-//! it.
+//! what agents request there (see [`crate::aaep::session_handoffs`]). It follows the ledger. The
+//! ids of its events are derived from the entry, so an entry is told once, however often the loop
+//! reads it.
 //!
 //! In a teamspace without subscriptions it announces nothing.
 
@@ -10,11 +10,10 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use protocol::caller::Caller;
-use protocol::codec;
 use protocol::conversation::{Conversation, Event as ConversationEvent};
 use protocol::ids::{AgentId, SessionId, TeamspaceId};
 use protocol::ledger::{Entry, Stream, Subject};
-use protocol::narrator::{self, Asked, Cause, Line};
+use protocol::narrator::{self, Cause, HandoverRequest, QueuePlace};
 use protocol::rejection::Rejection;
 use protocol::session::ANNOUNCED_EVENTS_MAX;
 use protocol::session::event::Said;
@@ -22,7 +21,7 @@ use protocol::session::state::handed_key;
 use protocol::step::{Event, State};
 use protocol::subscription::LISTENERS;
 use protocol::time::Span;
-use protocol::transfer;
+use protocol::{codec, transfer};
 use tokio::sync::watch;
 
 use crate::Engine;
@@ -44,7 +43,7 @@ pub(crate) async fn run(engine: Engine, stopped: watch::Receiver<bool>) {
 }
 
 /// The events about one transfer or route, collected over consecutive entries.
-struct Telling {
+struct Announcement {
     teamspace: TeamspaceId,
     session: SessionId,
     /// `None` before it has begun.
@@ -108,14 +107,14 @@ impl Sessions<'_> {
     async fn tell_of(
         self,
         entry: &Entry,
-        telling: &mut Option<Telling>,
+        telling: &mut Option<Announcement>,
     ) -> Result<usize, SubmitError> {
         let Some((conversation, event)) = self.happened(entry).await? else { return Ok(0) };
         let Some(session) = narrator::session_of(conversation.id, &event, &entry.hash) else {
             return Ok(0);
         };
         let teamspace = &entry.stream.teamspace;
-        let is_same = |it: &Telling| it.teamspace == *teamspace && it.session == session;
+        let is_same = |it: &Announcement| it.teamspace == *teamspace && it.session == session;
         let goes_on =
             telling.as_ref().is_some_and(|it| is_same(it) && it.events.len() < TOLD_AT_ONCE);
         if !goes_on {
@@ -124,7 +123,7 @@ impl Sessions<'_> {
                 return Ok(0);
             };
             let teamspace = teamspace.clone();
-            *telling = Some(Telling { teamspace, session, state, events: Vec::new() });
+            *telling = Some(Announcement { teamspace, session, state, events: Vec::new() });
         }
         let telling = telling.as_mut().expect("it was begun just now");
         let names = self.names(teamspace, narrator::named(&event)).await?;
@@ -174,7 +173,7 @@ impl Sessions<'_> {
         teamspace: &TeamspaceId,
         conversation: &Conversation,
         event: &ConversationEvent,
-    ) -> Result<Option<Line>, StoreError> {
+    ) -> Result<Option<QueuePlace>, StoreError> {
         let ConversationEvent::Transfer(transfer::Event::Queued(queued)) = event else {
             return Ok(None);
         };
@@ -183,7 +182,7 @@ impl Sessions<'_> {
         let Some(transfer) = waits else { return Ok(None) };
         let place =
             self.engine.queues().place_in_line(teamspace, conversation.id, transfer).await?;
-        Ok(place.map(|(place, wait)| Line { place: place as u64, wait }))
+        Ok(place.map(|(place, wait)| QueuePlace { place: place as u64, wait }))
     }
 
     /// The state of one of our sessions, `Some(None)` before its start; `None` if it is over.
@@ -221,14 +220,14 @@ impl Sessions<'_> {
         teamspace: &TeamspaceId,
         conversation: &Conversation,
         event: &ConversationEvent,
-    ) -> Result<Option<Asked>, StoreError> {
+    ) -> Result<Option<HandoverRequest>, StoreError> {
         let Some(number) = event.number() else { return Ok(None) };
         let hold = self.engine.store.hold(teamspace, &handed_key(conversation.id, number)).await?;
-        Ok(hold.value.as_deref().and_then(Asked::parse))
+        Ok(hold.value.as_deref().and_then(HandoverRequest::parse))
     }
 
-    async fn say_told(self, telling: Option<Telling>) -> Result<(), SubmitError> {
-        let Some(Telling { teamspace, session, events, .. }) = telling else { return Ok(()) };
+    async fn say_told(self, telling: Option<Announcement>) -> Result<(), SubmitError> {
+        let Some(Announcement { teamspace, session, events, .. }) = telling else { return Ok(()) };
         if events.is_empty() {
             return Ok(());
         }

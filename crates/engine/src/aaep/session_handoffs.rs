@@ -9,7 +9,7 @@ use protocol::caller::{Caller, Principal};
 use protocol::conversation::{self, Conversation, Event as ConversationEvent};
 use protocol::ids::SessionId;
 use protocol::ledger::{Stream, Subject};
-use protocol::narrator::{self, Asked, Cause};
+use protocol::narrator::{self, Cause, HandoverRequest};
 use protocol::session::event::{Handover, HandoverOutcome, Said};
 use protocol::session::handover::{self, Goal, To};
 use protocol::session::{self, Session};
@@ -18,7 +18,7 @@ use protocol::{canonical, codec, step, transfer};
 
 use crate::aaep::Sessions;
 use crate::aaep::sessions::events_of;
-use crate::ports::store::{Sequenced, StoreError};
+use crate::ports::store::{Sequenced, StoreError, StoreReads};
 use crate::road::submit::{Done, Key, SubmitError};
 
 /// Entries of a conversation that are read at a time on the way back to an epoch.
@@ -177,7 +177,7 @@ impl Sessions<'_> {
         for _ in 0..PAGES_MAX {
             let page = self.engine.store.history(of, before, PAGE).await?;
             let earlier = page.iter().filter(|line| line.seq < seq);
-            if let Some(epoch) = earlier.filter_map(event_of).find_map(|event| epoch_of(&event)) {
+            if let Some(epoch) = earlier.filter_map(event_of).find_map(|event| event.epoch()) {
                 return Ok(epoch);
             }
             match page.last() {
@@ -201,7 +201,7 @@ impl Sessions<'_> {
         let entry = &asked.entry.entry;
         // An entry may request several.
         let hash = canonical::sha256(&[&entry.hash, asked.event_id.as_bytes()]);
-        let of = Asked { session: asked.session.id.clone(), handover };
+        let of = HandoverRequest { session: asked.session.id.clone(), handover };
         let cause = Cause {
             conversation: asked.conversation,
             at: entry.at,
@@ -222,32 +222,5 @@ fn event_of(line: &Sequenced) -> Option<ConversationEvent> {
     match codec::decode(&entry.name, entry.version, entry.body.text()?) {
         Ok(step::Event::Conversation(event)) => Some(event),
         Ok(_) | Err(_) => None,
-    }
-}
-
-fn epoch_of(event: &ConversationEvent) -> Option<u64> {
-    match event {
-        ConversationEvent::Opened(_) => Some(1),
-        ConversationEvent::Said(it) => Some(it.epoch),
-        ConversationEvent::NotHeard(it) => Some(it.current),
-        ConversationEvent::Routed(it) => Some(it.epoch),
-        ConversationEvent::Delivered(it) => Some(it.epoch),
-        ConversationEvent::Unreached(it) => Some(it.epoch),
-        ConversationEvent::Transfer(event) => match event {
-            transfer::Event::Requested(it) => Some(it.epoch),
-            transfer::Event::Queued(it) => Some(it.epoch),
-            transfer::Event::Returned(it) => Some(it.epoch),
-            transfer::Event::Connected(it) => Some(it.epoch),
-            transfer::Event::Over(it) => Some(it.epoch),
-            transfer::Event::Ringing(_)
-            | transfer::Event::Consulted(_)
-            | transfer::Event::Held(_)
-            | transfer::Event::Resumed(_)
-            | transfer::Event::LegRequested(_)
-            | transfer::Event::LegEnded(_)
-            | transfer::Event::Noted(_)
-            | transfer::Event::Rated(_) => None,
-        },
-        ConversationEvent::Callback(_) | ConversationEvent::Closed(_) => None,
     }
 }

@@ -2,19 +2,18 @@
 
 use aaep::cursor::Cursor;
 use aaep::machine::{Outcome, Used};
-use protocol::codec;
-use protocol::hidden;
 use protocol::ids::TeamspaceId;
 use protocol::ledger::{Stream, Subject};
 use protocol::session::Event;
 use protocol::session::command::{Given, Response};
 use protocol::session::event::{Answered, Said, TimedOut};
-use protocol::session::state::{Place, Session, hold_key};
+use protocol::session::state::{EventPlace, Session, hold_key};
 use protocol::step::{self, State};
 use protocol::time::{Span, Time};
+use protocol::{codec, hidden};
 
 use crate::aaep::Sessions;
-use crate::ports::store::{Sequenced, StoreError};
+use crate::ports::store::{Sequenced, StoreError, StoreReads};
 
 /// The longest wait for an answer in one request: less than a request may take.
 pub const DECISION_WAIT_MAX: Span = Span::from_millis(25_000);
@@ -120,7 +119,7 @@ impl Sessions<'_> {
     ) -> Result<Option<Cursor>, StoreError> {
         let used = Used::Event(event_id.to_owned());
         let Some(value) = self.session_hold(stream, &used).await? else { return Ok(None) };
-        let Some(place) = Place::parse(&value) else { return Ok(None) };
+        let Some(place) = EventPlace::parse(&value) else { return Ok(None) };
         let entry = self.entry_at(stream, place.position).await?;
         Ok(entry.map(|entry| Cursor::at(entry.seq, place.index)))
     }
@@ -142,7 +141,7 @@ impl Sessions<'_> {
         }
         let used = Used::Token(reply_token.to_owned());
         let Some(value) = self.session_hold(stream, &used).await? else { return Ok(None) };
-        let Some(position) = Place::settled_at(&value) else {
+        let Some(position) = EventPlace::settled_at(&value) else {
             return Ok(Some(Question::Withdrawn));
         };
         let Some(Sequenced { entry, .. }) = self.entry_at(stream, position).await? else {

@@ -9,7 +9,7 @@ use protocol::{conversation, erasure, session};
 use tokio::task::JoinSet;
 
 use crate::ledger::Ledger;
-use crate::ports::store::{Sequenced, StoreError};
+use crate::ports::store::{Sequenced, StoreError, StoreReads};
 use crate::road::submit::SubmitError;
 
 /// Entries that one request erases: some seconds on a slow disk.

@@ -21,7 +21,7 @@ use tokio::sync::watch;
 use crate::aaep::listening::{self, Announced};
 use crate::aaep::sessions;
 use crate::ledger::Ledger;
-use crate::ports::store::{Listener, Sequenced, Store, StoreError};
+use crate::ports::store::{Listener, Sequenced, Store, StoreError, StoreReads};
 use crate::read::access::KnownBearers;
 use crate::read::graphs::KnownGraphs;
 use crate::read::reading::recorded;

@@ -35,14 +35,14 @@ type Who = (TeamspaceId, AgentId);
 
 #[derive(Debug, Default)]
 pub struct Connections {
-    known: Mutex<Known>,
+    known: Mutex<ConnectionTable>,
     changed: Notify,
     /// One at a time: what is written last must be what is true last.
     settling: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct ConnectionTable {
     /// As many entries as agents with a connection, which listeners have a limit for.
     n_open: HashMap<Who, usize>,
     /// Agents whose change the ledger may not have yet.
@@ -160,7 +160,7 @@ pub(crate) async fn run(engine: Engine, mut stopped: watch::Receiver<bool>) {
 }
 
 impl Connections {
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, ConnectionTable> {
         self.known.lock().expect("nothing panics while holding the counts")
     }
 

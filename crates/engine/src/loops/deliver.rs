@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use protocol::caller::{Caller, Principal};
 use protocol::conversation::command::Say;
 use protocol::conversation::part::Part;
-use protocol::conversation::turn_delivery::{Line, Turn};
+use protocol::conversation::turn_delivery::{TranscriptLine, Turn};
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::step::{self, Command};
 use protocol::time::{Span, Time};
@@ -17,7 +17,7 @@ use protocol::{canonical, codec, conversation};
 
 use crate::loops::Outbox;
 use crate::loops::outbox::Adapter;
-use crate::ports::store::{Claimed, Sequenced, StoreError};
+use crate::ports::store::{Claimed, Sequenced, StoreError, StoreReads};
 use crate::road::submit::{Key, SubmitError};
 
 /// The limit per agent, so that a slow agent leaves places for the others.
@@ -45,18 +45,22 @@ pub type Answered = Pin<Box<dyn Future<Output = Result<Option<Vec<Part>>, String
 
 /// How many deliveries are running for each agent.
 #[derive(Debug, Default)]
-pub(crate) struct Telling {
+pub(crate) struct RunningDeliveries {
     running: Mutex<BTreeMap<(TeamspaceId, AgentId), usize>>,
 }
 
 /// One running delivery of an agent.
-struct Place {
-    telling: Arc<Telling>,
+struct RunningDelivery {
+    telling: Arc<RunningDeliveries>,
     whose: (TeamspaceId, AgentId),
 }
 
-impl Telling {
-    fn place(self: &Arc<Self>, teamspace: &TeamspaceId, agent: &AgentId) -> Option<Place> {
+impl RunningDeliveries {
+    fn place(
+        self: &Arc<Self>,
+        teamspace: &TeamspaceId,
+        agent: &AgentId,
+    ) -> Option<RunningDelivery> {
         let whose = (teamspace.clone(), agent.clone());
         let mut running = self.running.lock().expect("nothing panics in here");
         let n_running = running.entry(whose.clone()).or_default();
@@ -64,11 +68,11 @@ impl Telling {
             return None;
         }
         *n_running += 1;
-        Some(Place { telling: Arc::clone(self), whose })
+        Some(RunningDelivery { telling: Arc::clone(self), whose })
     }
 }
 
-impl Drop for Place {
+impl Drop for RunningDelivery {
     fn drop(&mut self) {
         let mut running = self.telling.running.lock().expect("nothing panics in here");
         match running.get_mut(&self.whose) {
@@ -136,9 +140,9 @@ impl Outbox<'_> {
         };
         let n_lines = usize::try_from(turn.through - turn.after).unwrap_or_default();
         let lines = self.engine.store.transcript(stream, turn.after, n_lines).await?;
-        let lines: Vec<Line> = (turn.after + 1..).zip(lines).map(line).collect();
+        let lines: Vec<TranscriptLine> = (turn.after + 1..).zip(lines).map(line).collect();
         // There is nothing to tell.
-        if lines.iter().all(Line::is_between_people) {
+        if lines.iter().all(TranscriptLine::is_between_people) {
             return Ok(Ok(None));
         }
         let at = self.engine.clock.now();
@@ -180,7 +184,7 @@ impl Outbox<'_> {
     }
 }
 
-fn line((number, line): (u64, Sequenced)) -> Line {
+fn line((number, line): (u64, Sequenced)) -> TranscriptLine {
     let entry = &line.entry;
     let text = entry.body.text();
     let event = text.and_then(|text| codec::decode(&entry.name, entry.version, text).ok());
@@ -200,5 +204,5 @@ fn line((number, line): (u64, Sequenced)) -> Line {
         )
         | None => None,
     };
-    Line { number, at: entry.at, actor: entry.actor.to_string(), event }
+    TranscriptLine { number, at: entry.at, actor: entry.actor.to_string(), event }
 }

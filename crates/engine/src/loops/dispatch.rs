@@ -23,7 +23,7 @@ use crate::Engine;
 use crate::ledger::durable_follower::{self, Begins, Loop};
 use crate::ledger::feed::Followed;
 use crate::loops::Queues;
-use crate::ports::store::{ConversationFilter, ListOf};
+use crate::ports::store::{ConversationFilter, ListOf, StoreReads};
 use crate::read::query::LIST_ROWS_MAX;
 use crate::road::submit::SubmitError;
 

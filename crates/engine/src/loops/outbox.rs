@@ -22,8 +22,8 @@ use tokio::task::JoinSet;
 use crate::Engine;
 use crate::loops::Outbox;
 use crate::loops::deliver::{Answered as Told, Delivery};
-use crate::loops::wake::{Call, Taken};
-use crate::ports::store::{Claim, Claimed, Names, OutboxWrite, Outstanding, StoreError};
+use crate::loops::wake::{Taken, WakeCall};
+use crate::ports::store::{Claim, Claimed, EffectNames, OutboxWrite, Outstanding, StoreError};
 use crate::read::query::LIST_ROWS_MAX;
 use crate::road::submit::SubmitError;
 
@@ -66,7 +66,7 @@ pub trait Adapter: Send + Sync + 'static {
     }
 
     /// Calls an agent that was sent something critical. It must take seconds, not minutes.
-    fn wake(&self, call: Call) -> Taken;
+    fn wake(&self, call: WakeCall) -> Taken;
 
     /// Tells the holder of a conversation what was said. The same delivery may come again, with the
     /// same id.
@@ -97,10 +97,10 @@ impl Places {
         }
     }
 
-    fn names(self) -> Names {
+    fn names(self) -> EffectNames {
         match self {
-            Places::Slow => Names::Without(DELIVER),
-            Places::Turns => Names::With(DELIVER),
+            Places::Slow => EffectNames::Without(DELIVER),
+            Places::Turns => EffectNames::With(DELIVER),
         }
     }
 }

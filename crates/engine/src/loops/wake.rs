@@ -21,7 +21,7 @@ pub const ATTEMPTS_MAX: u32 = 8;
 
 /// The agent to call, and the message it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call {
+pub struct WakeCall {
     pub url: String,
     pub teamspace: TeamspaceId,
     pub wake: Wake,
@@ -71,7 +71,7 @@ impl Outbox<'_> {
         let Some(url) = agent.and_then(|agent| agent.wake_url) else {
             return Ok(Err("the agent is not called any more".to_owned()));
         };
-        let call = Call { url, teamspace, wake, at: self.engine.clock.now() };
+        let call = WakeCall { url, teamspace, wake, at: self.engine.clock.now() };
         Ok(self.while_renewing(claimed, adapter.wake(call)).await)
     }
 }

@@ -8,8 +8,7 @@ use protocol::ids::{
     ConversationId, HandoffId, MessageId, SessionId, SubscriptionId, TokenId, TransferId,
 };
 use protocol::time::Time;
-use uuid::Builder;
-use uuid::Uuid;
+use uuid::{Builder, Uuid};
 
 use crate::Engine;
 

@@ -12,7 +12,7 @@ use protocol::ids::{AgentId, ConversationId, TaskId, TeamspaceId, ThreadId, Topi
 use protocol::ledger::{Entry, Stream};
 use protocol::message::{Delivery, Kind};
 use protocol::queue::OrderKey;
-use protocol::step::{Deadline, Document, Effect, HoldState, HoldWrite, Line, State};
+use protocol::step::{Deadline, Document, Effect, HoldState, HoldWrite, NumberedEvent, State};
 use protocol::time::Time;
 
 /// The answer of a read.
@@ -56,9 +56,6 @@ pub trait Store: Send + Sync + 'static {
     /// Durable when the answer is `Ok`.
     fn write_place(&self, follower: &'static str, seq: u64) -> Answer<()>;
 
-    /// How many messages are in a mailbox.
-    fn inbox_counts(&self, teamspace: &TeamspaceId, agent: &AgentId) -> Answer<InboxCounts>;
-
     /// The token stream whose secret has this hash.
     fn token_stream(&self, secret_hash: &str) -> Answer<Option<Stream>>;
 
@@ -73,24 +70,14 @@ pub trait Store: Send + Sync + 'static {
 
     fn outcome(&self, scope: &KeyScope) -> Answer<Option<RecordedOutcome>>;
 
-    /// Entries with a sequence number above `after`, in order, at most `limit`.
-    fn entries(&self, after: u64, limit: usize) -> Answer<Vec<Sequenced>>;
+    /// Entries in the order of [`Entries`], at most `limit`.
+    fn read_entries(&self, of: Entries, limit: usize) -> Answer<Vec<Sequenced>>;
 
     /// The newest sequence number, 0 for an empty ledger.
     fn newest(&self) -> Answer<u64>;
 
-    /// Entries of one stream with a position below `before`, newest first, at most `limit`.
-    fn history(&self, stream: &Stream, before: u64, limit: usize) -> Answer<Vec<Sequenced>>;
-
-    /// The lines of a stream's transcript with a number above `after`, in order, at most `limit`.
-    /// The cost does not depend on the length of the transcript.
-    fn transcript(&self, stream: &Stream, after: u64, limit: usize) -> Answer<Vec<Sequenced>>;
-
     /// Armed deadlines with `due <= now`, earliest first, at most `limit`.
     fn due(&self, now: Time, limit: usize) -> Answer<Vec<Due>>;
-
-    /// The earliest armed deadline.
-    fn next_due(&self) -> Answer<Option<Time>>;
 
     fn list(&self, list: List) -> Answer<Vec<Listed>>;
 
@@ -102,31 +89,8 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
     ) -> Answer<Vec<(TeamspaceId, AgentId)>>;
 
-    /// The conversations that wait in a queue, in their order, at most `limit`.
-    fn waiting(
-        &self,
-        teamspace: &TeamspaceId,
-        queue: &AgentId,
-        limit: usize,
-    ) -> Answer<Vec<Listed>>;
-
-    /// How many wait in a queue, of those before a place if one is given, at most
-    /// [`WAITING_COUNT_MAX`].
-    fn n_waiting(
-        &self,
-        teamspace: &TeamspaceId,
-        queue: &AgentId,
-        before: Option<(OrderKey, ConversationId)>,
-    ) -> Answer<usize>;
-
-    /// The conversations whose customers a queue shall call, the first to be called first, at most
-    /// `limit`.
-    fn callbacks(
-        &self,
-        teamspace: &TeamspaceId,
-        queue: &AgentId,
-        limit: usize,
-    ) -> Answer<Vec<Listed>>;
+    /// How many there are; counting ends at a maximum that depends on what is counted.
+    fn count(&self, teamspace: &TeamspaceId, of: Count) -> Answer<usize>;
 
     /// The teamspaces in which there is an agent, a token, or an entry about the teamspace or the
     /// ledger itself; in the order of their names, those after `after`, at most `limit`.
@@ -146,6 +110,75 @@ pub trait Store: Send + Sync + 'static {
     /// The effects that are not done yet, at most `limit`.
     fn outstanding(&self, teamspace: &TeamspaceId, limit: usize) -> Answer<Vec<Outstanding>>;
 }
+
+/// The reads of a [`Store`] by the names that their callers know.
+pub trait StoreReads: Store {
+    /// Entries with a sequence number above `after`, in order.
+    fn entries(&self, after: u64, limit: usize) -> Answer<Vec<Sequenced>> {
+        self.read_entries(Entries::After(after), limit)
+    }
+
+    /// Entries of one stream with a position below `before`, newest first.
+    fn history(&self, stream: &Stream, before: u64, limit: usize) -> Answer<Vec<Sequenced>> {
+        self.read_entries(Entries::Of { stream: stream.clone(), before }, limit)
+    }
+
+    /// The lines of a stream's transcript with a number above `after`, in order.
+    fn transcript(&self, stream: &Stream, after: u64, limit: usize) -> Answer<Vec<Sequenced>> {
+        self.read_entries(Entries::Lines { stream: stream.clone(), after }, limit)
+    }
+
+    /// The earliest armed deadline.
+    fn next_due(&self) -> Answer<Option<Time>> {
+        let first = self.due(Time::from_millis(i64::MAX), 1);
+        Box::pin(async move { Ok(first.await?.pop().map(|due| due.deadline.due)) })
+    }
+
+    /// The conversations that wait in a queue, in their order.
+    fn waiting(
+        &self,
+        teamspace: &TeamspaceId,
+        queue: &AgentId,
+        limit: usize,
+    ) -> Answer<Vec<Listed>> {
+        let (teamspace, of) = (teamspace.clone(), ListOf::Waiting { queue: queue.clone() });
+        self.list(List { teamspace, of, before: None, limit })
+    }
+
+    /// The conversations whose customers a queue shall call, the first to be called first.
+    fn callbacks(
+        &self,
+        teamspace: &TeamspaceId,
+        queue: &AgentId,
+        limit: usize,
+    ) -> Answer<Vec<Listed>> {
+        let (teamspace, of) = (teamspace.clone(), ListOf::Callbacks { queue: queue.clone() });
+        self.list(List { teamspace, of, before: None, limit })
+    }
+
+    /// How many wait in a queue, of those before a place if one is given.
+    fn n_waiting(
+        &self,
+        teamspace: &TeamspaceId,
+        queue: &AgentId,
+        before: Option<(OrderKey, ConversationId)>,
+    ) -> Answer<usize> {
+        self.count(teamspace, Count::Waiting { queue: queue.clone(), before })
+    }
+
+    /// How many messages are in a mailbox.
+    fn inbox_counts(&self, teamspace: &TeamspaceId, agent: &AgentId) -> Answer<InboxCounts> {
+        let of = |status| self.count(teamspace, Count::Inbox { agent: agent.clone(), status });
+        let pending = of(Delivery::Pending);
+        let (delivered, read) = (of(Delivery::Delivered), of(Delivery::Read));
+        Box::pin(async move {
+            let (pending, delivered) = (pending.await?, delivered.await?);
+            Ok(InboxCounts { pending, delivered, read: read.await? })
+        })
+    }
+}
+
+impl<S: Store + ?Sized> StoreReads for S {}
 
 /// Is told what was committed, on the thread that wrote it: it must be quick, and must not block.
 pub trait Listener: Send + Sync + 'static {
@@ -176,7 +209,7 @@ pub struct Commit {
     /// The position of an entry of this stream whose body is to be erased.
     pub erase: Option<u64>,
     /// Which of the entries are lines of the stream's transcript, and their numbers.
-    pub transcript: Vec<Line>,
+    pub transcript: Vec<NumberedEvent>,
     pub key: Option<KeyedOutcome>,
 }
 
@@ -284,12 +317,12 @@ pub struct Claim {
     /// How long what is claimed is held.
     pub until: Time,
     pub limit: usize,
-    pub names: Names,
+    pub names: EffectNames,
 }
 
 /// Which effects, by what their names begin with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Names {
+pub enum EffectNames {
     With(&'static str),
     Without(&'static str),
 }
@@ -313,7 +346,7 @@ pub enum OutboxWrite {
     /// It failed too often. It stays until an operator revives it.
     GiveUp { claimed: Claimed, error: String },
     /// The process that held these is gone.
-    Release { names: Names },
+    Release { names: EffectNames },
     /// Everything of the teamspace that was given up is tried again.
     Revive { teamspace: TeamspaceId, now: Time },
 }
@@ -338,7 +371,29 @@ pub struct Sealed {
     pub note: String,
 }
 
-/// A page of a list, newest first.
+/// Which entries, and in which order.
+#[derive(Debug, Clone)]
+pub enum Entries {
+    /// Those of the whole ledger with a sequence number above this one, in order.
+    After(u64),
+    /// Those of one stream with a position below `before`, newest first.
+    Of { stream: Stream, before: u64 },
+    /// The lines of a stream's transcript with a number above `after`, in order. The cost does not
+    /// depend on the length of the transcript.
+    Lines { stream: Stream, after: u64 },
+}
+
+/// What is counted.
+#[derive(Debug, Clone)]
+pub enum Count {
+    /// Messages of a mailbox in this state, at most [`INBOX_COUNT_MAX`].
+    Inbox { agent: AgentId, status: Delivery },
+    /// Conversations that wait in a queue, before a place if one is given, at most
+    /// [`WAITING_COUNT_MAX`].
+    Waiting { queue: AgentId, before: Option<(OrderKey, ConversationId)> },
+}
+
+/// A page of a list, newest first, unless the list has an order of its own.
 #[derive(Debug, Clone)]
 pub struct List {
     pub teamspace: TeamspaceId,
@@ -371,6 +426,14 @@ pub enum ListOf {
     Tokens,
     Graphs,
     Sessions,
+    /// The conversations that wait in a queue, in their order.
+    Waiting {
+        queue: AgentId,
+    },
+    /// The conversations whose customers a queue shall call, the first to be called first.
+    Callbacks {
+        queue: AgentId,
+    },
 }
 
 /// Counting ends here: no place beyond it is shown.

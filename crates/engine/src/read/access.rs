@@ -32,11 +32,11 @@ pub struct Bearer {
 
 #[derive(Debug, Default)]
 pub struct KnownBearers {
-    known: RwLock<Known>,
+    known: RwLock<BearerTable>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct BearerTable {
     /// By the hash of the secret.
     bearers: HashMap<Hash, Bearer>,
     /// Grows with every change, so that a value read before the change is not cached after it.
@@ -118,11 +118,11 @@ impl KnownBearers {
         known.bearers.insert(hash, bearer.clone());
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Known> {
+    fn read(&self) -> RwLockReadGuard<'_, BearerTable> {
         self.known.read().expect("nothing panics in here")
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Known> {
+    fn write(&self) -> RwLockWriteGuard<'_, BearerTable> {
         self.known.write().expect("nothing panics in here")
     }
 }

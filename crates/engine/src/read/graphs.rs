@@ -56,14 +56,14 @@ impl Listens for Lexicon {
 
 #[derive(Debug, Default)]
 pub struct KnownGraphs {
-    known: Mutex<Known>,
+    known: Mutex<GraphTable>,
     /// The lock for compiling, so that concurrent requests do not compile the same graph.
     compiling: tokio::sync::Mutex<()>,
     pub counts: TurnCounts,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct GraphTable {
     graphs: HashMap<(TeamspaceId, GraphId), Kept>,
     n_bytes: u64,
     /// Grows with every use, to find the least recently used.
@@ -270,12 +270,12 @@ impl KnownGraphs {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, GraphTable> {
         self.known.lock().expect("nothing panics in here")
     }
 }
 
-impl Known {
+impl GraphTable {
     fn remove(&mut self, key: &(TeamspaceId, GraphId)) {
         if let Some(kept) = self.graphs.remove(key) {
             self.n_bytes -= kept.n_bytes;

@@ -10,7 +10,7 @@ use protocol::step::{Command, State};
 use tokio::task::JoinSet;
 
 use crate::ports::store::{
-    INBOX_COUNT_MAX, InboxCounts, InboxStatus, List, ListOf, Listed, StoreError,
+    INBOX_COUNT_MAX, InboxCounts, InboxStatus, List, ListOf, Listed, StoreError, StoreReads,
 };
 use crate::read::Read;
 use crate::read::query::{Item, LIST_ROWS_MAX, Page};

@@ -9,7 +9,7 @@ use protocol::step::{self, State};
 use protocol::time::Time;
 use protocol::transfer::state::transfer_key;
 
-use crate::ports::store::{List, ListOf, Sequenced, StoreError};
+use crate::ports::store::{List, ListOf, Sequenced, StoreError, StoreReads};
 use crate::read::Read;
 use crate::road::slots::{Durability, Slot};
 

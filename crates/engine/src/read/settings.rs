@@ -18,11 +18,11 @@ const KNOWN_TEAMSPACES_MAX: usize = 10_000;
 
 #[derive(Debug, Default)]
 pub struct KnownSettings {
-    known: RwLock<Known>,
+    known: RwLock<SettingsTable>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct SettingsTable {
     settings: HashMap<TeamspaceId, Settings>,
     /// Grows with every change, so that a value read before the change is not cached after it.
     generation: u64,
@@ -82,11 +82,11 @@ impl KnownSettings {
         known.settings.insert(teamspace.clone(), settings);
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Known> {
+    fn read(&self) -> RwLockReadGuard<'_, SettingsTable> {
         self.known.read().expect("nothing panics in here")
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Known> {
+    fn write(&self) -> RwLockWriteGuard<'_, SettingsTable> {
         self.known.write().expect("nothing panics in here")
     }
 }

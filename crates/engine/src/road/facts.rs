@@ -141,12 +141,12 @@ impl Engine {
         teamspace: &TeamspaceId,
         directory: Directory,
         wakes: bool,
-    ) -> Result<Vec<Found>, StoreError> {
+    ) -> Result<Vec<FoundAgent>, StoreError> {
         match directory {
             Directory::Named(names) => {
                 let mut found = Vec::with_capacity(names.len());
                 for name in names {
-                    found.extend(self.agent(teamspace, name).await?.map(Found::from));
+                    found.extend(self.agent(teamspace, name).await?.map(FoundAgent::from));
                 }
                 Ok(found)
             }
@@ -157,12 +157,12 @@ impl Engine {
                 for row in self.store.list(list).await? {
                     let Subject::Agent(id) = &row.stream.subject else { continue };
                     found.push(match wakes {
-                        false => Found::named(id.clone()),
+                        false => FoundAgent::named(id.clone()),
                         true => {
                             let state =
                                 self.read().read_state(&row.stream, &row.state_text).await?;
                             let Some(agent) = state.as_agent() else { continue };
-                            Found::from(agent.clone())
+                            FoundAgent::from(agent.clone())
                         }
                     });
                 }
@@ -173,7 +173,7 @@ impl Engine {
 }
 
 /// Adds the facts about the agents that were found.
-fn found(facts: &mut Facts, agents: Vec<Found>) {
+fn found(facts: &mut Facts, agents: Vec<FoundAgent>) {
     let can_be_called = agents.iter().filter(|agent| agent.wake_url.is_some());
     facts.wakeable = can_be_called.map(|agent| agent.id.clone()).collect();
     let at_endpoint = agents.iter().filter(|agent| agent.is_at_endpoint);
@@ -191,7 +191,7 @@ pub fn default_queue() -> AgentId {
 const DEFAULT_QUEUE: &str = "default";
 
 /// An agent of the directory.
-struct Found {
+struct FoundAgent {
     id: AgentId,
     /// Unless only its name matters.
     kind: Option<Kind>,
@@ -199,7 +199,7 @@ struct Found {
     is_at_endpoint: bool,
 }
 
-impl From<Agent> for Found {
+impl From<Agent> for FoundAgent {
     fn from(agent: Agent) -> Self {
         let is_at_endpoint = agent.endpoint.is_some();
         let kind = Some(agent.kind);
@@ -207,7 +207,7 @@ impl From<Agent> for Found {
     }
 }
 
-impl Found {
+impl FoundAgent {
     fn named(id: AgentId) -> Self {
         Self { id, kind: None, wake_url: None, is_at_endpoint: false }
     }

@@ -7,7 +7,7 @@ use protocol::ledger::Stream;
 use protocol::step::{self, HoldState, Holds};
 
 use crate::Engine;
-use crate::ports::store::StoreError;
+use crate::ports::store::{StoreError, StoreReads};
 
 /// How much of the ledger is read to compare it with a command that is sent again. The command was
 /// recorded in one entry, or in few.

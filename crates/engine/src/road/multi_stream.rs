@@ -12,12 +12,12 @@ use crate::loops::outbox::Rings;
 use crate::ports::store::StoreError;
 use crate::road::holds::AssumedHolds;
 use crate::road::pending_commit::PendingCommit;
-use crate::road::slots::{Durability, Latest, Turn};
-use crate::road::submit::{Asked, Attempt, SubmitError};
+use crate::road::slots::{Durability, Latest, StreamTurn};
+use crate::road::submit::{Attempt, Submission, SubmitError};
 
 /// The stream that was asked, with its turn taken and the command decided.
 pub struct First {
-    pub turn: Turn,
+    pub turn: StreamTurn,
     pub latest: Latest,
     pub change: Change,
     pub now: Time,
@@ -27,7 +27,7 @@ pub struct First {
 struct Other {
     stream: Stream,
     command: Command,
-    turn: Turn,
+    turn: StreamTurn,
     latest: Latest,
     now: Time,
 }
@@ -35,7 +35,7 @@ struct Other {
 impl Engine {
     pub(crate) async fn attempt_together(
         &self,
-        asked: &Asked<'_>,
+        asked: &Submission<'_>,
         mut first: First,
         holds: &AssumedHolds,
     ) -> Result<Attempt, SubmitError> {
@@ -92,7 +92,7 @@ impl Engine {
 
     async fn step_along(
         &self,
-        asked: &Asked<'_>,
+        asked: &Submission<'_>,
         other: &Other,
         written: &[HoldWrite],
     ) -> Result<Result<Change, Rejection>, StoreError> {
@@ -109,7 +109,7 @@ impl Engine {
 
     async fn write_together(
         &self,
-        asked: &Asked<'_>,
+        asked: &Submission<'_>,
         first: First,
         others: Vec<Other>,
         changes: Vec<Change>,
@@ -127,7 +127,7 @@ impl Engine {
                 continue;
             }
             let along =
-                Asked { stream: &other.stream, command: &other.command, key: None, ..*asked };
+                Submission { stream: &other.stream, command: &other.command, key: None, ..*asked };
             let prepared = self.prepare(&along, &other.turn, &other.latest, change, other.now);
             other.turn.put(prepared.next);
             commits.push(prepared.commit);

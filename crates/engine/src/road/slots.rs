@@ -79,7 +79,7 @@ struct Inner {
 
 /// The exclusive right to change a stream.
 #[derive(Debug)]
-pub struct Turn {
+pub struct StreamTurn {
     slot: Slot,
     _turn: OwnedMutexGuard<()>,
 }
@@ -90,8 +90,8 @@ impl Slot {
         self.lock().clone()
     }
 
-    pub async fn turn(&self) -> Turn {
-        Turn { _turn: Arc::clone(&self.0.turn).lock_owned().await, slot: self.clone() }
+    pub async fn turn(&self) -> StreamTurn {
+        StreamTurn { _turn: Arc::clone(&self.0.turn).lock_owned().await, slot: self.clone() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Latest>> {
@@ -99,7 +99,7 @@ impl Slot {
     }
 }
 
-impl Turn {
+impl StreamTurn {
     pub fn latest(&self) -> Option<Latest> {
         self.slot.latest()
     }

@@ -22,7 +22,7 @@ use crate::ports::store::{
 use crate::road::holds::AssumedHolds;
 use crate::road::multi_stream::First;
 use crate::road::pending_commit::PendingCommit;
-use crate::road::slots::{CommitNotifier, Durability, Latest, Turn};
+use crate::road::slots::{CommitNotifier, Durability, Latest, StreamTurn};
 
 /// A conflict means that another command made progress, so a few tries are enough. More mean that
 /// something is wrong, and the caller is told.
@@ -71,7 +71,7 @@ impl Engine {
         command: Command,
         key: Option<Key>,
     ) -> Result<Done, SubmitError> {
-        let asked = Asked { caller, stream: &stream, command: &command, key: key.as_ref() };
+        let asked = Submission { caller, stream: &stream, command: &command, key: key.as_ref() };
         self.submit_assuming(&asked, AssumedStream::Unknown).await
     }
 
@@ -84,7 +84,7 @@ impl Engine {
         command: Command,
         key: Option<Key>,
     ) -> Result<Done, SubmitError> {
-        let asked = Asked { caller, stream: &stream, command: &command, key: key.as_ref() };
+        let asked = Submission { caller, stream: &stream, command: &command, key: key.as_ref() };
         self.submit_assuming(&asked, AssumedStream::Absent).await
     }
 
@@ -119,7 +119,7 @@ impl Engine {
 
     async fn submit_assuming(
         &self,
-        asked: &Asked<'_>,
+        asked: &Submission<'_>,
         assumed: AssumedStream,
     ) -> Result<Done, SubmitError> {
         let span = tracing::debug_span!(
@@ -144,7 +144,7 @@ impl Engine {
 
     async fn attempt_until_settled(
         &self,
-        asked: &Asked<'_>,
+        asked: &Submission<'_>,
         mut assumed: AssumedStream,
     ) -> Result<Done, SubmitError> {
         self.ledger().check_may_write(asked.command)?;
@@ -165,7 +165,7 @@ impl Engine {
     /// function of its own, and rare paths are boxed.
     async fn attempt(
         &self,
-        asked: &Asked<'_>,
+        asked: &Submission<'_>,
         assumed: AssumedStream,
         holds: &AssumedHolds,
     ) -> Result<Attempt, SubmitError> {
@@ -211,7 +211,7 @@ impl Engine {
     /// and not needed while a request waits for the store.
     async fn known_facts(
         &self,
-        asked: &Asked<'_>,
+        asked: &Submission<'_>,
         state: Option<&State>,
         needs: Needs,
         holds: &AssumedHolds,
@@ -227,7 +227,13 @@ impl Engine {
     }
 
     /// Steps, and puts the commit in line at the store. The next command steps on the result.
-    fn decide(&self, asked: &Asked<'_>, turn: &Turn, latest: Latest, facts: &Facts) -> Decided {
+    fn decide(
+        &self,
+        asked: &Submission<'_>,
+        turn: &StreamTurn,
+        latest: Latest,
+        facts: &Facts,
+    ) -> Decided {
         // Time never runs backwards within a stream, whatever the clock does.
         let now = self.clock.now().max(latest.at);
         let context = Context { caller: asked.caller, now, facts };
@@ -261,7 +267,7 @@ impl Engine {
     /// Nothing is to be done. That counts only if the state it was decided on is durable.
     async fn leave(
         &self,
-        asked: &Asked<'_>,
+        asked: &Submission<'_>,
         latest: &Latest,
         outcome: Outcome,
     ) -> Result<Attempt, SubmitError> {
@@ -278,7 +284,7 @@ impl Engine {
     /// were only assumed must be read, and a retry of a command that succeeded is not refused.
     pub(crate) async fn refuse(
         &self,
-        asked: &Asked<'_>,
+        asked: &Submission<'_>,
         rejection: Rejection,
         latest: &Latest,
         holds: &AssumedHolds,
@@ -297,7 +303,7 @@ impl Engine {
     }
 
     /// The recorded answer, if the key was used before.
-    async fn recorded(&self, asked: &Asked<'_>) -> Result<Option<Attempt>, SubmitError> {
+    async fn recorded(&self, asked: &Submission<'_>) -> Result<Option<Attempt>, SubmitError> {
         let Some(key) = asked.key else { return Ok(None) };
         match self.store.outcome(&asked.scope(key)).await? {
             Some(recorded) => replay(key, &recorded).map(|done| Some(Attempt::Done(done))),
@@ -318,8 +324,8 @@ impl Engine {
 
     pub(crate) fn prepare(
         &self,
-        asked: &Asked<'_>,
-        turn: &Turn,
+        asked: &Submission<'_>,
+        turn: &StreamTurn,
         latest: &Latest,
         change: Change,
         now: Time,
@@ -379,7 +385,7 @@ impl Engine {
 
     pub(crate) fn settle(
         &self,
-        asked: &Asked<'_>,
+        asked: &Submission<'_>,
         done: Done,
         written: Result<Committed, CommitError>,
     ) -> Result<Attempt, SubmitError> {
@@ -407,7 +413,7 @@ impl Engine {
 }
 
 #[derive(Clone, Copy)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct Submission<'a> {
     pub caller: &'a Caller,
     pub stream: &'a Stream,
     pub command: &'a Command,
@@ -445,7 +451,7 @@ pub(crate) enum Attempt {
     },
 }
 
-impl Asked<'_> {
+impl Submission<'_> {
     fn scope(&self, key: &Key) -> KeyScope {
         scope(self.caller, key)
     }

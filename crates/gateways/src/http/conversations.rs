@@ -21,6 +21,7 @@ pub mod to_people;
 pub mod transcript;
 pub mod transfer_news;
 pub mod transfer_operations;
+pub mod transfer_view;
 pub mod transfers;
 pub mod view;
 

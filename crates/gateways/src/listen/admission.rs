@@ -14,11 +14,11 @@ pub(super) struct Gate {
     n_max: usize,
     n_per_address_max: usize,
     counts: Arc<ConnectionCounts>,
-    held: Mutex<Held>,
+    held: Mutex<HeldConnections>,
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct HeldConnections {
     n_total: usize,
     /// Holds no zeros, so it is never longer than there are connections.
     n_by_holder: HashMap<IpAddr, usize>,
@@ -53,7 +53,7 @@ impl Gate {
         Some(Admission { gate: Arc::clone(self), holder })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held> {
+    fn lock(&self) -> MutexGuard<'_, HeldConnections> {
         self.held.lock().expect("nothing panics while the gate is locked")
     }
 }

@@ -11,10 +11,9 @@ use super::profile::{self, Profile};
 use super::state::Agent;
 use crate::caller::{Caller, Role};
 use crate::facts::Context;
-use crate::queue;
 use crate::rejection::Rejection;
-use crate::wake;
 use crate::warning::check_kinds;
+use crate::{queue, wake};
 
 pub fn decide(
     state: Option<&Agent>,

@@ -7,11 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::kind::Kind;
 use super::state::Agent;
-use crate::form;
 use crate::hidden::first_hidden;
 use crate::ids::AgentId;
-use crate::json;
 use crate::rejection::Rejection;
+use crate::{form, json};
 use aaep::AGENT_ID;
 use base::lookalike::letters;
 

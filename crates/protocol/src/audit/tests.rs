@@ -228,8 +228,8 @@ proptest! {
         }
         let report = audit(&ledger, &[checkpoint]);
         let first = report.findings.first().map(|finding| match &finding.place {
-            Place::Entry { seq, .. } => *seq,
-            Place::Range { first, .. } => *first,
+            EntryPlace::Entry { seq, .. } => *seq,
+            EntryPlace::Range { first, .. } => *first,
         });
         prop_assert_eq!(first, Some(index as u64 + 1));
     }

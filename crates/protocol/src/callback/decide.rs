@@ -1,7 +1,6 @@
 //! Decides on a command.
 
-use super::CONTACT_BYTES_MAX;
-use super::{Ask, Asked, Command, Event, Settle, Settled};
+use super::{Ask, Asked, CONTACT_BYTES_MAX, Command, Event, Settle, Settled};
 use crate::agent::Kind as AgentKind;
 use crate::conversation::decide::shared::check_queue;
 use crate::conversation::event::Event as ConversationEvent;

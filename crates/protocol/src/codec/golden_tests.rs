@@ -32,23 +32,16 @@ use subscription_shapes::subscription_shapes;
 use transfer_shapes::transfer_shapes;
 
 use super::{decode, encode, is_kind};
-use crate::agent;
-use crate::callback;
 use crate::caller::Role;
-use crate::conversation;
 use crate::fork::Forked;
-use crate::graph;
 use crate::handoff::event::Event as HandoffEvent;
 use crate::handoff::sla::Slas;
 use crate::ledger::Erased;
-use crate::message;
-use crate::session;
 use crate::step::Event;
-use crate::subscription;
 use crate::teamspace::{self, Configuration, Settings};
 use crate::time::Span;
 use crate::token::{self, BearerKind, Grant};
-use crate::transfer;
+use crate::{agent, callback, conversation, graph, message, session, subscription, transfer};
 
 /// One list that is both a match and a table: a missing variant does not compile, and a listed one
 /// needs a golden file.

@@ -34,8 +34,7 @@ use crate::handoff::package::{
     WorkStatus,
 };
 use crate::handoff::reject_reason::RejectReason;
-use crate::handoff::sla::SlaStage;
-use crate::handoff::sla::Slas;
+use crate::handoff::sla::{SlaStage, Slas};
 use crate::ids::{AgentId, TaskId, ThreadId};
 use crate::ledger::Erased;
 use crate::message::event::{Delivered, Event as MessageEvent, Expired, Failed, Read, Sent, Woken};

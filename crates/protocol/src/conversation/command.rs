@@ -11,19 +11,16 @@ use super::part::{PARTS_MAX, Part};
 use super::state::{Conversation, Customer};
 use super::topology::{HOPS_MAX_MAX, Level, Topology};
 use crate::agent::Kind;
-use crate::callback;
 use crate::conversation::loop_guard::is_stopped;
 use crate::conversation::state::ATTRIBUTES_MAX;
 use crate::conversation::turn_asked::TurnAsked;
-use crate::form;
 use crate::ids::{AgentId, GraphId};
 use crate::json::INTEGER_MAX;
 use crate::needs::{Directory, Needs, QueueOf};
 use crate::notes::NOTES_BYTES_MAX;
-use crate::route::graph::CUSTOMER_QUEUES_MAX;
-use crate::route::graph::{LABEL_BYTES_MAX, Scalar};
-use crate::transfer;
+use crate::route::graph::{CUSTOMER_QUEUES_MAX, LABEL_BYTES_MAX, Scalar};
 use crate::warning::Named;
+use crate::{callback, form, transfer};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {

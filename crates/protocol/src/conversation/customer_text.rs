@@ -12,7 +12,7 @@ pub const CUSTOMER_TEXT_BYTES_MAX: usize = 500;
 
 /// A request for a person: by whom, and with which words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Asked<'a> {
+pub struct PersonRequest<'a> {
     /// As the record names them.
     pub by: &'a str,
     pub reason: &'a str,
@@ -48,7 +48,7 @@ pub fn of_route(routed: &Routed, language: Option<&str>, from: &str, to: &str) -
 }
 
 /// For a request for a person. The customer may see their own words.
-pub fn of_request(asked: Asked<'_>, language: Option<&str>, queue: &str) -> String {
+pub fn of_request(asked: PersonRequest<'_>, language: Option<&str>, queue: &str) -> String {
     said(asked).map_or_else(
         || {
             let message = Message::TransferRequested { queue };
@@ -68,8 +68,8 @@ pub fn of_passed(customer_text: &str, language: Option<&str>, from: &str, to: &s
 }
 
 /// The words that the customer may see, if there are any.
-fn said(asked: Asked<'_>) -> Option<&str> {
-    let Asked { by, reason, customer_text } = asked;
+fn said(asked: PersonRequest<'_>) -> Option<&str> {
+    let PersonRequest { by, reason, customer_text } = asked;
     if !customer_text.is_empty() {
         return Some(customer_text);
     }
@@ -91,10 +91,10 @@ mod tests {
             ("customer:c", "my bill", "", "my bill"),
             ("customer:c", "", "", fixed),
         ] {
-            let asked = Asked { by, reason, customer_text };
+            let asked = PersonRequest { by, reason, customer_text };
             assert_eq!(of_request(asked, None, "Support"), expected, "{asked:?}");
         }
-        let asked = Asked { by: "agent:bob", reason: "abusive", customer_text: "" };
+        let asked = PersonRequest { by: "agent:bob", reason: "abusive", customer_text: "" };
         for language in catalogues().iter().map(|catalogue| catalogue.language) {
             let told = of_request(asked, Some(language), "Support");
             assert!(!told.contains("abusive") && told.contains("Support"), "{told}");

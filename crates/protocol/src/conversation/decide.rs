@@ -16,10 +16,9 @@ pub use say::NOT_HEARD_MAX;
 use super::command::Command;
 use super::event::Event;
 use super::state::Conversation;
-use crate::callback;
 use crate::facts::Context;
 use crate::rejection::Rejection;
-use crate::transfer;
+use crate::{callback, transfer};
 
 pub fn decide(
     state: Option<&Conversation>,

@@ -8,11 +8,10 @@ use serde_json::{Map, Value};
 
 use super::part::Part;
 use super::state::Setup;
-use crate::callback;
 use crate::conversation::turn_route::TurnRoute;
 use crate::ids::AgentId;
 use crate::signal::{Escalate, SignalScore};
-use crate::transfer;
+use crate::{callback, transfer};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
@@ -167,7 +166,6 @@ impl Event {
         }
     }
 
-    /// Whether it may still happen after the conversation is closed.
     /// The agents that may read it: the holder at the time, who spoke out of turn or was asked,
     /// who came next, and who listened.
     pub fn parties(&self) -> [Option<&AgentId>; 3] {
@@ -184,6 +182,21 @@ impl Event {
         }
     }
 
+    /// The epoch from then on, if it says so.
+    pub fn epoch(&self) -> Option<u64> {
+        match self {
+            Event::Opened(_) => Some(1),
+            Event::Said(it) => Some(it.epoch),
+            Event::NotHeard(it) => Some(it.current),
+            Event::Routed(it) => Some(it.epoch),
+            Event::Delivered(it) => Some(it.epoch),
+            Event::Unreached(it) => Some(it.epoch),
+            Event::Transfer(event) => event.epoch(),
+            Event::Callback(_) | Event::Closed(_) => None,
+        }
+    }
+
+    /// Whether it may still happen after the conversation is closed.
     pub fn is_afterthought(&self) -> bool {
         matches!(self, Event::Transfer(transfer::Event::Rated(_)))
     }

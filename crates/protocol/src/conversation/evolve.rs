@@ -6,14 +6,13 @@ use serde_json::{Map, Value};
 
 use super::event::{Event, How, Opened, Routed, Said, Speaker};
 use super::state::{Closed, Conversation, HELD_MAX, Transcript, Turn};
-use crate::callback;
-use crate::canonical;
-use crate::conversation::told::Told;
+use crate::conversation::told::DeliveryProgress;
 use crate::ids::{AgentId, ConversationId};
 use crate::ledger::BadHistory;
 use crate::signal::SignalState;
 use crate::time::Time;
 use crate::transfer::{self, Transfer};
+use crate::{callback, canonical};
 
 pub fn evolve(
     id: ConversationId,
@@ -62,7 +61,7 @@ fn open(id: ConversationId, opened: &Opened, at: Time) -> Conversation {
         turn: Turn { holders: vec![opened.holder.clone()], ..Turn::default() },
         held: vec![opened.holder.clone()],
         signals: SignalState::default(),
-        told: Told::default(),
+        told: DeliveryProgress::default(),
         closed: None,
         transfer: None,
         callback: None,

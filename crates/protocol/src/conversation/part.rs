@@ -5,9 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
-use crate::canonical;
-use crate::form;
 use crate::rejection::Rejection;
+use crate::{canonical, form};
 
 /// A sender with more to say sends another message.
 pub const PARTS_MAX: usize = 16;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::topology::Topology;
 use crate::callback::Callback;
 use crate::caller::{Caller, Principal};
-use crate::conversation::told::Told;
+use crate::conversation::told::DeliveryProgress;
 use crate::fixed::Fixed;
 use crate::form;
 use crate::ids::{AgentId, ConversationId, GraphId};
@@ -42,7 +42,7 @@ pub struct Conversation {
     pub signals: SignalState,
     /// What the holder has been told at its endpoint.
     #[serde(default)]
-    pub told: Told,
+    pub told: DeliveryProgress,
     pub closed: Option<Closed>,
     /// The last transfer to a person, open or over.
     #[serde(default, skip_serializing_if = "Option::is_none")]

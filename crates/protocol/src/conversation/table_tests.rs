@@ -17,8 +17,7 @@ use super::decide::{NOT_HEARD_MAX, SHARED_BYTES_MAX, SHARED_NAMES_MAX};
 use super::part::{ATTACHMENT_BYTES_MAX, PARTS_MAX, TEXT_BYTES_MAX};
 use super::state::HELD_MAX;
 use super::topology::MEMBERS_MAX;
-use crate::canonical;
-use crate::step;
+use crate::{canonical, step};
 use world::World;
 
 #[test]

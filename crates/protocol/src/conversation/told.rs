@@ -10,20 +10,20 @@ pub const MESSAGES_MAX: u64 = 16;
 
 /// How far deliveries to the holder have come.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Told {
+pub struct DeliveryProgress {
     /// The last message of any agent.
     pub spoken: u64,
     /// The last message that was delivered to the holder in this epoch.
     pub through: u64,
     /// The piece that is being delivered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub telling: Option<Telling>,
+    pub telling: Option<DeliveryPiece>,
 }
 
 /// A piece of the transcript on its way to the holder. It does not change until it is delivered, so
 /// that every retry is the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Telling {
+pub struct DeliveryPiece {
     /// The messages after this number, through the next one.
     pub after: u64,
     pub through: u64,
@@ -32,7 +32,7 @@ pub struct Telling {
     pub since: Time,
 }
 
-impl Told {
+impl DeliveryProgress {
     /// There is something new to deliver to the holder.
     pub fn wants(&mut self, number: u64, turn: u64, at: Time) {
         match &mut self.telling {
@@ -40,7 +40,7 @@ impl Told {
             None => {
                 // Includes the customer's message itself, even if agents have spoken after it.
                 let after = self.spoken.min(turn.saturating_sub(1)).max(self.through);
-                self.telling = Some(Telling::piece(after, number, at));
+                self.telling = Some(DeliveryPiece::piece(after, number, at));
             }
         }
     }
@@ -48,7 +48,7 @@ impl Told {
     /// People give the conversation back to an agent that knew it up to a message: it is told
     /// everything since.
     pub fn hands_back(&mut self, known: u64, number: u64, at: Time) {
-        self.telling = Some(Telling::piece(known, number, at));
+        self.telling = Some(DeliveryPiece::piece(known, number, at));
     }
 
     /// The delivery up to here succeeded.
@@ -56,7 +56,7 @@ impl Told {
         let Some(telling) = self.telling.take() else { return };
         self.through = through;
         if telling.newest > through {
-            self.telling = Some(Telling::piece(through, telling.newest, at));
+            self.telling = Some(DeliveryPiece::piece(through, telling.newest, at));
         }
     }
 
@@ -78,7 +78,7 @@ impl Told {
     }
 }
 
-impl Telling {
+impl DeliveryPiece {
     fn piece(after: u64, newest: u64, since: Time) -> Self {
         Self { after, through: newest.min(after.saturating_add(MESSAGES_MAX)), newest, since }
     }

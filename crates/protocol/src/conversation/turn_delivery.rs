@@ -1,7 +1,7 @@
 //! Delivery of turns to the holder's endpoint: what is still to be told, in which piece, and under
 //! which id. The messages are in the ledger; here are only their numbers.
 
-use super::told::Telling;
+use super::told::DeliveryPiece;
 use serde_json::{Map, Value, json};
 
 use super::event::{Event, Routed, Said, Speaker};
@@ -37,7 +37,7 @@ pub struct Turn {
 
 /// A line of the transcript; without an event if it was erased.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Line {
+pub struct TranscriptLine {
     pub number: u64,
     pub at: Time,
     /// The actor, as the record names them.
@@ -46,12 +46,12 @@ pub struct Line {
 }
 
 impl Conversation {
-    fn telling(&self) -> Option<&Telling> {
+    fn telling(&self) -> Option<&DeliveryPiece> {
         self.told.telling.as_ref().filter(|_| self.closed.is_none())
     }
 
     /// Whether this is the piece that is being delivered.
-    pub fn is_telling(&self, epoch: u64, through: u64) -> Option<&Telling> {
+    pub fn is_telling(&self, epoch: u64, through: u64) -> Option<&DeliveryPiece> {
         self.telling().filter(|telling| self.epoch == epoch && telling.through == through)
     }
 
@@ -62,7 +62,7 @@ impl Conversation {
             .collect()
     }
 
-    fn effect_name(&self, telling: &Telling) -> String {
+    fn effect_name(&self, telling: &DeliveryPiece) -> String {
         format!("{DELIVER}{}/{}", self.epoch, telling.through)
     }
 
@@ -84,7 +84,7 @@ impl Conversation {
     }
 }
 
-impl Line {
+impl TranscriptLine {
     /// Whether it is never delivered to an endpoint: a note or a whisper.
     pub fn is_between_people(&self) -> bool {
         self.event.as_ref().is_some_and(|event| is_between_people(event.name()))
@@ -98,7 +98,7 @@ impl Turn {
     }
 
     /// The body of the request.
-    pub fn body(&self, teamspace: &TeamspaceId, at: Time, lines: &[Line]) -> String {
+    pub fn body(&self, teamspace: &TeamspaceId, at: Time, lines: &[TranscriptLine]) -> String {
         let lines = lines.iter().filter(|line| !line.is_between_people());
         let messages: Vec<Value> = lines.map(|line| self.message(line)).collect();
         let mut body = json!({
@@ -121,7 +121,7 @@ impl Turn {
         body.to_string()
     }
 
-    fn message(&self, line: &Line) -> Value {
+    fn message(&self, line: &TranscriptLine) -> Value {
         let mut message = json!({ "number": line.number, "at": line.at.to_string() });
         match &line.event {
             Some(Event::Said(said)) => {

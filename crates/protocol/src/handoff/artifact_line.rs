@@ -16,7 +16,7 @@ pub const VERIFICATIONS: [&str; 3] =
 
 /// One line. Fields are written in this order.
 #[derive(Debug, Serialize)]
-pub struct Line<'a> {
+pub struct ArtifactLine<'a> {
     event: &'static str,
     handoff_id: HandoffId,
     artifact_id: &'a str,
@@ -36,41 +36,22 @@ enum VerifiedAt {
 }
 
 /// The lines of an entry: one for each artifact that was verified.
-pub fn lines<'a>(id: HandoffId, event: &'a Event, at: Time) -> Vec<Line<'a>> {
-    let (seen, verified_at) = match event {
-        Event::Checked(checked) => (&checked.artifacts, VerifiedAt::Accept),
-        Event::Accepted(accepted) => (&accepted.artifacts, VerifiedAt::Accept),
-        Event::CompletionChecked(checked) => (&checked.artifacts, VerifiedAt::Complete),
-        Event::Drafted(_)
-        | Event::Proposed(_)
-        | Event::ValidationStarted(_)
-        | Event::VerificationUnavailable(_)
-        | Event::Approved(_)
-        | Event::Refused(_)
-        | Event::Rejected(_)
-        | Event::Activated(_)
-        | Event::CompletionStarted(_)
-        | Event::CompletionFailed(_)
-        | Event::Confirmed(_)
-        | Event::Disputed(_)
-        | Event::Completed(_)
-        | Event::Closed(_)
-        | Event::Escalated(_)
-        | Event::SlaExtended(_)
-        | Event::SlaWarned(_)
-        | Event::Countered(_)
-        | Event::Delegated(_)
-        | Event::DelegationEnded(_)
-        | Event::DelegationReopened(_)
-        | Event::WorkqSettled(_)
-        | Event::WorkqDegraded(_) => return Vec::new(),
+pub fn lines<'a>(id: HandoffId, event: &'a Event, at: Time) -> Vec<ArtifactLine<'a>> {
+    let (seen, verified_at) = if let Event::Checked(checked) = event {
+        (&checked.artifacts, VerifiedAt::Accept)
+    } else if let Event::Accepted(accepted) = event {
+        (&accepted.artifacts, VerifiedAt::Accept)
+    } else if let Event::CompletionChecked(checked) = event {
+        (&checked.artifacts, VerifiedAt::Complete)
+    } else {
+        return Vec::new();
     };
     seen.iter().filter_map(|seen| line(id, seen, verified_at, at)).collect()
 }
 
-fn line(id: HandoffId, seen: &Seen, verified_at: VerifiedAt, at: Time) -> Option<Line<'_>> {
+fn line(id: HandoffId, seen: &Seen, verified_at: VerifiedAt, at: Time) -> Option<ArtifactLine<'_>> {
     match &seen.finding {
-        Finding::Verified { sha256, size_bytes } => Some(Line {
+        Finding::Verified { sha256, size_bytes } => Some(ArtifactLine {
             event: "artifact_verified",
             handoff_id: id,
             artifact_id: &seen.artifact_id,

@@ -14,7 +14,7 @@ use crate::time::Time;
 /// One line. Fields are written in this order.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub enum Line<'a> {
+pub enum HandoffAuditLine<'a> {
     HandoffTransition {
         handoff_id: HandoffId,
         from_status: Status,
@@ -82,15 +82,20 @@ pub enum Line<'a> {
 }
 
 /// The lines of one entry: none for a draft, which concerns only its sender.
-pub fn lines<'a>(id: HandoffId, event: &'a Event, actor: &'a str, at: Time) -> Vec<Line<'a>> {
-    let moved = |from_status, to_status| Line::HandoffTransition {
+pub fn lines<'a>(
+    id: HandoffId,
+    event: &'a Event,
+    actor: &'a str,
+    at: Time,
+) -> Vec<HandoffAuditLine<'a>> {
+    let moved = |from_status, to_status| HandoffAuditLine::HandoffTransition {
         handoff_id: id,
         from_status,
         to_status,
         actor,
         timestamp: at,
     };
-    let verified = |passed, failed| Line::HandoffVerification {
+    let verified = |passed, failed| HandoffAuditLine::HandoffVerification {
         handoff_id: id,
         passed,
         failed,
@@ -123,7 +128,7 @@ pub fn lines<'a>(id: HandoffId, event: &'a Event, actor: &'a str, at: Time) -> V
         Event::Rejected(rejected) => vec![
             moved(rejected.from_status, Status::Rejected),
             verified(&rejected.passed, &rejected.failed),
-            Line::HandoffRejected {
+            HandoffAuditLine::HandoffRejected {
                 handoff_id: id,
                 reason: rejected.reason,
                 detail: &rejected.detail,
@@ -134,7 +139,7 @@ pub fn lines<'a>(id: HandoffId, event: &'a Event, actor: &'a str, at: Time) -> V
         Event::Activated(_) => vec![moved(Status::Accepted, Status::Activated)],
         Event::Completed(completed) => vec![
             moved(Status::Activated, Status::Completed),
-            Line::HandoffCompleted {
+            HandoffAuditLine::HandoffCompleted {
                 handoff_id: id,
                 actor,
                 completion_notes: completed.completion_notes.as_deref(),
@@ -143,7 +148,12 @@ pub fn lines<'a>(id: HandoffId, event: &'a Event, actor: &'a str, at: Time) -> V
         ],
         Event::Closed(closed) => {
             let closure_notes = closed.closure_notes.as_deref();
-            let ended = Line::HandoffClosed { handoff_id: id, actor, closure_notes, timestamp: at };
+            let ended = HandoffAuditLine::HandoffClosed {
+                handoff_id: id,
+                actor,
+                closure_notes,
+                timestamp: at,
+            };
             vec![moved(closed.from_status, Status::Closed), ended]
         }
         Event::Escalated(escalated) => vec![overdue(id, escalated, at)],
@@ -152,8 +162,8 @@ pub fn lines<'a>(id: HandoffId, event: &'a Event, actor: &'a str, at: Time) -> V
     }
 }
 
-fn created(id: HandoffId, proposed: &Proposed, at: Time) -> Line<'_> {
-    Line::HandoffCreated {
+fn created(id: HandoffId, proposed: &Proposed, at: Time) -> HandoffAuditLine<'_> {
+    HandoffAuditLine::HandoffCreated {
         handoff_id: id,
         task_id: &proposed.task_id,
         from: &proposed.parties.from,
@@ -162,8 +172,8 @@ fn created(id: HandoffId, proposed: &Proposed, at: Time) -> Line<'_> {
     }
 }
 
-fn overdue(id: HandoffId, escalated: &Escalated, at: Time) -> Line<'_> {
-    Line::HandoffEscalation {
+fn overdue(id: HandoffId, escalated: &Escalated, at: Time) -> HandoffAuditLine<'_> {
+    HandoffAuditLine::HandoffEscalation {
         handoff_id: id,
         trigger: &escalated.trigger,
         escalated_to: &escalated.escalated_to,
@@ -173,16 +183,22 @@ fn overdue(id: HandoffId, escalated: &Escalated, at: Time) -> Line<'_> {
     }
 }
 
-fn settlement(id: HandoffId, settled: &WorkqSettled, at: Time) -> Line<'_> {
+fn settlement(id: HandoffId, settled: &WorkqSettled, at: Time) -> HandoffAuditLine<'_> {
     let (workq_status, items) = match settled.transferred.as_slice() {
         [] => (WorkqStatus::NotApplicable, &settled.missing),
         [_, ..] => (WorkqStatus::Transferred, &settled.transferred),
     };
-    Line::HandoffWorkq { handoff_id: id, workq_status, owner: &settled.to, items, timestamp: at }
+    HandoffAuditLine::HandoffWorkq {
+        handoff_id: id,
+        workq_status,
+        owner: &settled.to,
+        items,
+        timestamp: at,
+    }
 }
 
-fn degradation(id: HandoffId, degraded: &WorkqDegraded, at: Time) -> Line<'_> {
-    Line::HandoffDegradation {
+fn degradation(id: HandoffId, degraded: &WorkqDegraded, at: Time) -> HandoffAuditLine<'_> {
+    HandoffAuditLine::HandoffDegradation {
         handoff_id: id,
         integration: "workq",
         reason: degraded.reason,

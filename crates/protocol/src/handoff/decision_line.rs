@@ -13,7 +13,7 @@ pub const DECISIONS: [&str; 4] =
 
 /// One line. Fields are written in this order.
 #[derive(Debug, Serialize)]
-pub struct Line<'a> {
+pub struct DecisionLine<'a> {
     event: &'static str,
     handoff_id: HandoffId,
     actor: &'a str,
@@ -22,34 +22,22 @@ pub struct Line<'a> {
 }
 
 /// The line of an entry, if it is a decision.
-pub fn line<'a>(id: HandoffId, event: &'a Event, actor: &'a str, at: Time) -> Option<Line<'a>> {
-    let (event, why) = match event {
-        Event::Approved(approved) => ("handoff_approved", approved.why.as_deref()),
-        Event::Refused(refused) => ("handoff_refused", Some(refused.why.as_str())),
-        Event::Confirmed(confirmed) => ("handoff_confirmed", confirmed.why.as_deref()),
-        Event::Disputed(disputed) => ("handoff_disputed", Some(disputed.why.as_str())),
-        Event::Drafted(_)
-        | Event::Proposed(_)
-        | Event::ValidationStarted(_)
-        | Event::VerificationUnavailable(_)
-        | Event::Checked(_)
-        | Event::Accepted(_)
-        | Event::Rejected(_)
-        | Event::Activated(_)
-        | Event::CompletionStarted(_)
-        | Event::CompletionChecked(_)
-        | Event::CompletionFailed(_)
-        | Event::Completed(_)
-        | Event::Closed(_)
-        | Event::Escalated(_)
-        | Event::SlaExtended(_)
-        | Event::SlaWarned(_)
-        | Event::Countered(_)
-        | Event::Delegated(_)
-        | Event::DelegationEnded(_)
-        | Event::DelegationReopened(_)
-        | Event::WorkqSettled(_)
-        | Event::WorkqDegraded(_) => return None,
+pub fn line<'a>(
+    id: HandoffId,
+    event: &'a Event,
+    actor: &'a str,
+    at: Time,
+) -> Option<DecisionLine<'a>> {
+    let (event, why) = if let Event::Approved(approved) = event {
+        ("handoff_approved", approved.why.as_deref())
+    } else if let Event::Refused(refused) = event {
+        ("handoff_refused", Some(refused.why.as_str()))
+    } else if let Event::Confirmed(confirmed) = event {
+        ("handoff_confirmed", confirmed.why.as_deref())
+    } else if let Event::Disputed(disputed) = event {
+        ("handoff_disputed", Some(disputed.why.as_str()))
+    } else {
+        return None;
     };
-    Some(Line { event, handoff_id: id, actor, why, timestamp: at })
+    Some(DecisionLine { event, handoff_id: id, actor, why, timestamp: at })
 }

@@ -12,13 +12,12 @@ use super::kind::Kind;
 use super::state::{Delivery, Message};
 use crate::handoff::package::Priority;
 use crate::ids::{AgentId, MessageId, TeamId, ThreadId, Topic};
-use crate::message::context::MessageContext;
-use crate::message::context::MessagePolicy;
+use crate::message::context::{MessageContext, MessagePolicy};
 use crate::time::Time;
 
 /// One line. Fields are written in this order.
 #[derive(Debug, Serialize)]
-pub struct Line<'a> {
+pub struct MessageAuditLine<'a> {
     id: MessageId,
     protocol: &'static str,
     version: &'a str,
@@ -53,8 +52,8 @@ pub struct Line<'a> {
 }
 
 /// As it was when it was sent.
-pub fn line(id: MessageId, sent: &Sent, at: Time) -> Line<'_> {
-    Line {
+pub fn line(id: MessageId, sent: &Sent, at: Time) -> MessageAuditLine<'_> {
+    MessageAuditLine {
         id,
         protocol: "acp",
         version: &sent.version,
@@ -79,8 +78,8 @@ pub fn line(id: MessageId, sent: &Sent, at: Time) -> Line<'_> {
 }
 
 /// As it is now.
-pub fn standing(message: &Message) -> Line<'_> {
-    Line {
+pub fn standing(message: &Message) -> MessageAuditLine<'_> {
+    MessageAuditLine {
         status: message.status(),
         updated_at: Some(message.updated_at),
         recipients: Some(&message.recipients),

@@ -7,8 +7,7 @@ use serde_json::{Map, Value};
 use super::kind::Kind;
 use crate::handoff::package::Priority;
 use crate::ids::{AgentId, MessageId, TeamId, ThreadId, Topic};
-use crate::message::context::MessageContext;
-use crate::message::context::MessagePolicy;
+use crate::message::context::{MessageContext, MessagePolicy};
 use crate::time::Time;
 
 #[derive(Debug, Clone, PartialEq)]

@@ -6,8 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::command::PAYLOAD_BYTES_MAX;
-use super::command::{Command, Outgoing};
+use super::command::{Command, Outgoing, PAYLOAD_BYTES_MAX};
 use super::state::Message;
 use super::thread::{MESSAGES_MAX, RECENT_MAX};
 use crate::caller::{Caller, Principal, Role};

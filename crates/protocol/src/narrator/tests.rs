@@ -8,10 +8,10 @@ use serde_json::Value;
 use aaep::STATES;
 
 use super::*;
-use crate::codec;
 use crate::narrator::texts::catalogues;
 use crate::step::Event;
 use crate::time::Span;
+use crate::{codec, transfer};
 use aaep::lint::{Heard, Texts, lint};
 use aaep::machine::{self, Weak};
 use aaep::read::read;
@@ -35,15 +35,15 @@ fn conversation() -> Conversation {
 }
 
 /// The announcements about a story, event after event, all of them valid.
-fn heard(story: &[&str], actor: &str, asked: Option<&Asked>) -> Vec<Value> {
+fn heard(story: &[&str], actor: &str, asked: Option<&HandoverRequest>) -> Vec<Value> {
     heard_in_line(story, actor, asked, None)
 }
 
 fn heard_in_line(
     story: &[&str],
     actor: &str,
-    asked: Option<&Asked>,
-    line: Option<Line>,
+    asked: Option<&HandoverRequest>,
+    line: Option<QueuePlace>,
 ) -> Vec<Value> {
     let conversation = conversation();
     let names = BTreeMap::from([("hana".parse().expect("a name"), "Hana \u{202e}B".to_owned())]);
@@ -178,9 +178,9 @@ fn whoever_waits_hears_in_which_place_and_for_how_long() {
     let queue = "support";
     for (line, expected) in [
         (None, Message::TransferWaiting { queue }),
-        (Some(Line { place: 3, wait: None }), Message::TransferPlace { queue, place: 3 }),
+        (Some(QueuePlace { place: 3, wait: None }), Message::TransferPlace { queue, place: 3 }),
         (
-            Some(Line { place: 2, wait: Some(minutes(4, 15)) }),
+            Some(QueuePlace { place: 2, wait: Some(minutes(4, 15)) }),
             Message::TransferWait { queue, place: 2, least: 4, most: 15 },
         ),
     ] {
@@ -283,7 +283,7 @@ fn whoever_begins_to_listen_late_is_told_where_it_stands() {
 
 #[test]
 fn a_route_is_a_session_of_its_own_and_says_who_asked_for_it() {
-    let asked = Asked::parse("sess_a evt_1 routed").expect("a value");
+    let asked = HandoverRequest::parse("sess_a evt_1 routed").expect("a value");
     let heard = heard(&["conversation.routed.v1.most"], "agent:bob", Some(&asked));
     let expected = ["session.started", "handoff.requested agent://carol", "session.completed"];
     assert_eq!(words(&heard), expected);

@@ -3,10 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    Asked, Cause, Line, Told, callback_session, route_session, target_uri, transfer_session,
+    Announcements, Cause, HandoverRequest, QueuePlace, callback_session, route_session, target_uri,
+    transfer_session,
 };
-use crate::callback;
-use crate::canonical;
 use crate::conversation::customer_text;
 use crate::conversation::event::{Event, Routed};
 use crate::ids::{AgentId, SessionId, TransferId};
@@ -15,13 +14,15 @@ use crate::queue::EstimatedWait;
 use crate::rejection::Rejection;
 use crate::session::event::HandoverOutcome;
 use crate::time::Span;
-use crate::transfer;
 use crate::transfer::event::Over;
 use crate::transfer::state::Outcome;
+use crate::{callback, canonical, transfer};
 use aaep::event::{TargetKind, Urgency};
 use aaep::stamp::stamp;
-use aaep::{AGENT_ID, CONNECTED, ON_HOLD, RINGING, WAITING};
-use aaep::{CONTEXT, EXTENSION, EXTENSION_CONTEXT, FIELDS_MAX, VERSION};
+use aaep::{
+    AGENT_ID, CONNECTED, CONTEXT, EXTENSION, EXTENSION_CONTEXT, FIELDS_MAX, ON_HOLD, RINGING,
+    VERSION, WAITING,
+};
 
 const IDLE: &str = "idle";
 const HANDING_OFF: &str = "handing_off";
@@ -35,7 +36,7 @@ impl Cause<'_> {
     /// The announcements about an entry. `state` is that of the session so far. Without one the
     /// session begins here, even in the middle of a transfer, and tells listeners the current
     /// status.
-    pub fn told(&self, event: &Event, state: Option<&str>) -> Option<Told> {
+    pub fn told(&self, event: &Event, state: Option<&str>) -> Option<Announcements> {
         match event {
             Event::Routed(routed) => Some(self.routed(routed)),
             Event::Transfer(event) => {
@@ -54,8 +55,13 @@ impl Cause<'_> {
     }
 
     /// An agent asked to hand over, and the request was refused.
-    pub fn refused(&self, session: &SessionId, holder: &AgentId, asked: &Asked) -> Told {
-        let mut telling = Telling::begin(self, session, json!({}));
+    pub fn refused(
+        &self,
+        session: &SessionId,
+        holder: &AgentId,
+        asked: &HandoverRequest,
+    ) -> Announcements {
+        let mut telling = AnnouncementBuilder::begin(self, session, json!({}));
         let agent = self.name(holder);
         telling.say("session.started", &Message::StateHandingOff { agent }, json!({}));
         let mut how = json!({ "cancelled_by": BY_SYSTEM });
@@ -70,9 +76,9 @@ impl Cause<'_> {
         telling.told(IDLE)
     }
 
-    fn routed(&self, it: &Routed) -> Told {
+    fn routed(&self, it: &Routed) -> Announcements {
         let session = route_session(self.conversation.id, it.number);
-        let mut telling = Telling::begin(self, &session, json!({ "route": it.number }));
+        let mut telling = AnnouncementBuilder::begin(self, &session, json!({ "route": it.number }));
         let (from, to) = (self.name(&it.holder), self.name(&it.to));
         telling.say("session.started", &Message::HandoverBegun, json!({}));
         let request = Message::RouteRequested { from, to };
@@ -84,19 +90,20 @@ impl Cause<'_> {
     }
 
     /// Says who calls, and neither where nor why.
-    fn callback(&self, it: &callback::Asked) -> Told {
+    fn callback(&self, it: &callback::Asked) -> Announcements {
         let session = callback_session(self.hash);
-        let mut telling = Telling::begin(self, &session, json!({}));
+        let mut telling = AnnouncementBuilder::begin(self, &session, json!({}));
         let queue = self.name(&it.queue);
         telling.say("session.started", &Message::CallbackAsked, json!({}));
         telling.say("session.completed", &Message::CallbackArranged { queue }, json!({}));
         telling.told(IDLE)
     }
 
-    fn transfer(&self, event: &transfer::Event, state: Option<&str>) -> Told {
+    fn transfer(&self, event: &transfer::Event, state: Option<&str>) -> Announcements {
         let id = event.transfer();
         let session = transfer_session(id);
-        let mut telling = Telling::begin(self, &session, json!({ "transfer_id": id.to_string() }));
+        let mut telling =
+            AnnouncementBuilder::begin(self, &session, json!({ "transfer_id": id.to_string() }));
         let begins = matches!(event, transfer::Event::Requested(_));
         let mut from = state.unwrap_or(IDLE).to_owned();
         if state.is_none() {
@@ -159,7 +166,7 @@ impl Cause<'_> {
 
     /// That it waits, in which place, and for how long, as far as that is known.
     fn waiting<'e>(&self, queue: &'e str) -> Message<'e> {
-        let Some(Line { place, wait }) = self.line else {
+        let Some(QueuePlace { place, wait }) = self.line else {
             return Message::TransferWaiting { queue };
         };
         match wait {
@@ -172,7 +179,7 @@ impl Cause<'_> {
     }
 
     /// That it is over and who answers then, and never why.
-    fn over(&self, telling: &mut Telling<'_>, it: &Over) {
+    fn over(&self, telling: &mut AnnouncementBuilder<'_>, it: &Over) {
         let person = self.name(&it.holder);
         // No holder gets a closed conversation back.
         let to = (it.to != it.holder).then(|| self.name(&it.to));
@@ -255,7 +262,7 @@ fn minutes(span: Span) -> u64 {
 }
 
 /// The events of one entry, while they are made.
-struct Telling<'a> {
+struct AnnouncementBuilder<'a> {
     cause: &'a Cause<'a>,
     session: &'a SessionId,
     language: &'a str,
@@ -264,10 +271,10 @@ struct Telling<'a> {
     events: Vec<String>,
 }
 
-impl<'a> Telling<'a> {
+impl<'a> AnnouncementBuilder<'a> {
     fn begin(cause: &'a Cause<'a>, session: &'a SessionId, mut link: Value) -> Self {
         link["conversation_id"] = cause.conversation.id.to_string().into();
-        if let Some(Asked { session, handover }) = cause.asked {
+        if let Some(HandoverRequest { session, handover }) = cause.asked {
             link["requested_by_session"] = session.as_str().into();
             link["requested_by_event"] = handover.event_id.as_str().into();
             link["outcome"] = handover.outcome.as_str().into();
@@ -337,8 +344,8 @@ impl<'a> Telling<'a> {
         format!("evt_{}{}", &canonical::hex(self.cause.hash)[..32], self.events.len())
     }
 
-    fn told(self, state: &str) -> Told {
-        Told { events: self.events, state: state.to_owned() }
+    fn told(self, state: &str) -> Announcements {
+        Announcements { events: self.events, state: state.to_owned() }
     }
 }
 

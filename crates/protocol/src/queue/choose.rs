@@ -1,7 +1,6 @@
 //! Chooses who takes an item: of the eligible candidates, the one idle longest.
 
-use super::wanted::SkillWanted;
-use super::wanted::Wanted;
+use super::wanted::{SkillWanted, Wanted};
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;

@@ -7,8 +7,7 @@ use crate::agent::Kind;
 use crate::form;
 use crate::ids::AgentId;
 use crate::problem::Problem;
-use crate::queue::wanted::SKILL_LEVEL_MAX;
-use crate::queue::wanted::Wanted;
+use crate::queue::wanted::{SKILL_LEVEL_MAX, Wanted};
 use crate::time::{Span, Time};
 use crate::warning::Named;
 

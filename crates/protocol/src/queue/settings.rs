@@ -7,8 +7,7 @@ use super::hours::OpeningHours;
 use super::patience::Patience;
 use crate::form;
 use crate::problem::Problem;
-use crate::queue::wanted::SkillWanted;
-use crate::queue::wanted::Wanted;
+use crate::queue::wanted::{SkillWanted, Wanted};
 use crate::time::Span;
 
 /// About as long as a telephone rings.

@@ -13,7 +13,7 @@ use crate::time::Time;
 /// One line. Fields are written in this order.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub enum Line<'a> {
+pub enum RolesAuditLine<'a> {
     MemberRegistered {
         agent: &'a AgentId,
         kind: Kind,
@@ -41,9 +41,9 @@ pub fn line<'a>(
     event: &'a Event,
     actor: &'a str,
     at: Time,
-) -> Option<Line<'a>> {
+) -> Option<RolesAuditLine<'a>> {
     match event {
-        Event::Registered(registered) if position == 1 => Some(Line::MemberRegistered {
+        Event::Registered(registered) if position == 1 => Some(RolesAuditLine::MemberRegistered {
             agent,
             kind: registered.kind,
             before: [],
@@ -59,7 +59,7 @@ pub fn line<'a>(
         | Event::Connected(_)
         | Event::ConnectionLost(_)
         | Event::Lost(_) => None,
-        Event::RolesChanged(changed) => Some(Line::RolesChanged {
+        Event::RolesChanged(changed) => Some(RolesAuditLine::RolesChanged {
             agent,
             before: changed.before.as_ref(),
             after: &changed.roles,
@@ -72,8 +72,7 @@ pub fn line<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec;
-    use crate::step;
+    use crate::{codec, step};
 
     #[test]
     fn every_shape_of_a_line() {

@@ -7,11 +7,10 @@ use regex::RegexBuilder;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::graph::CUSTOMER_QUEUES_MAX;
 use super::graph::{
-    AgentGraph, AttributeCondition, GRAPH_TEXT_BYTES_MAX, HOPS_MAX, HUMAN, KEYWORD_BYTES_MAX,
-    KEYWORDS_MAX, LABEL_BYTES_MAX, LANGUAGE_EXPECTED, NODES_MAX, Node, NodeKind, REGEX_BYTES_MAX,
-    REGEX_PROGRAM_BYTES_MAX, REGEXES_MAX, RULE_ITEMS_MAX, RULES_MAX, Rule,
+    AgentGraph, AttributeCondition, CUSTOMER_QUEUES_MAX, GRAPH_TEXT_BYTES_MAX, HOPS_MAX, HUMAN,
+    KEYWORD_BYTES_MAX, KEYWORDS_MAX, LABEL_BYTES_MAX, LANGUAGE_EXPECTED, NODES_MAX, Node, NodeKind,
+    REGEX_BYTES_MAX, REGEX_PROGRAM_BYTES_MAX, REGEXES_MAX, RULE_ITEMS_MAX, RULES_MAX, Rule,
 };
 use super::intent;
 use super::words::fold;

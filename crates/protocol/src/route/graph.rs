@@ -9,9 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::intent::{INTENTS_MAX, IntentPatterns};
-use crate::form;
-use crate::ids;
 use crate::signal::EscalationRules;
+use crate::{form, ids};
 
 /// No customer chooses from more.
 pub const CUSTOMER_QUEUES_MAX: usize = 16;

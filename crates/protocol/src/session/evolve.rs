@@ -2,7 +2,7 @@
 
 use super::command::{Given, Response};
 use super::event::{Announced, Event};
-use super::state::{Place, Session, opening};
+use super::state::{EventPlace, Session, opening};
 use crate::ids::SessionId;
 use crate::ledger::BadHistory;
 use crate::time::Time;
@@ -87,7 +87,7 @@ fn spoken(response: &Response) -> machine::Response<'_> {
 fn follow(session: &mut Session, announced: &Announced, at: Time) {
     let position = session.n_entries + 1;
     for (index, said) in announced.events.iter().enumerate() {
-        let place = Place { position, index };
+        let place = EventPlace { position, index };
         let Ok(event) = read(said.text()) else { continue };
         let _ = session.follow(&event, (place, at, Weak::Allowed), &|_| false, &mut Vec::new());
     }

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::event::{Announced, Said};
-use super::state::{Place, Session};
+use super::state::{EventPlace, Session};
 use crate::canonical;
 use crate::narrator::ours;
 use crate::narrator::texts::{DEFAULT_LANGUAGE, Message, hints};
@@ -56,7 +56,7 @@ impl Session {
             let text = Value::Object(event).to_string();
             // The closed parts were open under the same names, so no event is skipped here.
             let Ok(event) = read(&text) else { continue };
-            let when = (Place { position, index }, now, Weak::Allowed);
+            let when = (EventPlace { position, index }, now, Weak::Allowed);
             let followed = ended.follow(&event, when, &|_| false, &mut Vec::new());
             let Ok(followed) = followed else { continue };
             let withdrawn = followed.withdrawn.into_iter().map(|settled| settled.reply_token);
@@ -268,7 +268,7 @@ mod tests {
                 let opening = opening(&event, "teller".parse().expect("a name")).expect("a start");
                 Session::new(&"sess_1".parse().expect("an id"), opening, at)
             });
-            let when = (Place { position: 1, index: number }, at, Weak::Allowed);
+            let when = (EventPlace { position: 1, index: number }, at, Weak::Allowed);
             let followed = session.follow(&event, when, &|_| false, &mut Vec::new());
             followed.unwrap_or_else(|flaw| panic!("{text}: {flaw:?}"));
         }

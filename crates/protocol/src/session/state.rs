@@ -83,7 +83,7 @@ pub enum Status {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
     pub reply_token: String,
-    pub place: Place,
+    pub place: EventPlace,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -104,7 +104,7 @@ pub struct Refused {
 
 /// The place of an event: the position of its entry in the stream, and its index in the entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Place {
+pub struct EventPlace {
     pub position: u64,
     pub index: usize,
 }
@@ -204,7 +204,7 @@ impl Session {
     pub(super) fn follow(
         &mut self,
         event: &Event<'_>,
-        (place, at, weak): (Place, Time, Weak),
+        (place, at, weak): (EventPlace, Time, Weak),
         is_used: &dyn Fn(&Used) -> bool,
         uses: &mut Vec<Used>,
     ) -> Result<Followed, Flaw> {
@@ -299,7 +299,7 @@ impl Question {
     }
 }
 
-fn asked(event: &Event<'_>, place: Place) -> Option<Question> {
+fn asked(event: &Event<'_>, place: EventPlace) -> Option<Question> {
     let owned = |text: &Option<Text<'_>>| text.as_ref().map(|text| text.as_ref().to_owned());
     let link = &event.envelope.link;
     Some(Question {
@@ -390,7 +390,7 @@ pub(super) fn no_conversation() -> Flaw {
     }
 }
 
-impl Place {
+impl EventPlace {
     /// Parses the place from the value of a hold.
     pub fn parse(value: &str) -> Option<Self> {
         let mut numbers = value.split('.');
@@ -407,10 +407,10 @@ impl Place {
 
 /// The position of the entry whose event uses this hold.
 pub fn named_entry(hold: &HoldState) -> Option<u64> {
-    hold.value.as_deref().and_then(Place::parse).map(|place| place.position)
+    hold.value.as_deref().and_then(EventPlace::parse).map(|place| place.position)
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for EventPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.position, self.index)
     }

@@ -2,8 +2,8 @@
 //! the difference between what the old state wanted and what the new one wants.
 
 use super::{
-    Command, Deadline, Effect, Event, Facts, Hold, HoldState, HoldWrite, Line, Outcome, Refused,
-    State, Tell, Wake, Went, Work,
+    Command, Deadline, Effect, Event, Facts, Hold, HoldState, HoldWrite, NumberedEvent, Outcome,
+    Refused, State, Tell, Wake, Went, Work,
 };
 use crate::conversation::{self, Conversation};
 use crate::handoff::command::Looked;
@@ -330,10 +330,10 @@ fn not_heard(event: &conversation::Event) -> Option<Refused> {
 }
 
 /// The events that are lines of a transcript.
-pub(super) fn transcript(events: &[Event]) -> Vec<Line> {
+pub(super) fn transcript(events: &[Event]) -> Vec<NumberedEvent> {
     let numbered = events.iter().enumerate().filter_map(|(index, event)| {
         let Event::Conversation(event) = event else { return None };
-        Some(Line { number: event.number()?, event: index })
+        Some(NumberedEvent { number: event.number()?, event: index })
     });
     numbered.collect()
 }

@@ -2,11 +2,9 @@
 //! is not refused.
 
 use super::{Command, Facts};
-use crate::conversation;
-use crate::handoff;
 use crate::roles::{self, Deed};
 use crate::warning::{self, Warning};
-use crate::{agent, graph};
+use crate::{agent, conversation, graph, handoff};
 
 pub(super) fn of(command: &Command, facts: &Facts) -> Vec<Warning> {
     match command {

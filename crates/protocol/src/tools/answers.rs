@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::calls::{Call, CallKind, Request};
 use super::definitions::Target;
-use super::history::{self, Outcome, Written};
+use super::history::{self, Written, WrittenOutcome};
 use super::{Form, Malformed, text};
 use crate::ids::AgentId;
 
@@ -43,7 +43,7 @@ pub enum Refusal {
 
 /// The answer to a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum ToolAnswer {
     /// The conversation goes to this agent.
     Accepted { to: String },
     /// The conversation was handed over, but not to the agent that the call names.
@@ -74,7 +74,7 @@ pub enum Ending {
 /// The calls of one turn, with their answers as far as known.
 #[derive(Debug, Clone)]
 pub struct Answers {
-    calls: Vec<(Call, Option<Answer>)>,
+    calls: Vec<(Call, Option<ToolAnswer>)>,
     accepted: Option<Request>,
 }
 
@@ -140,21 +140,21 @@ impl Answers {
                 (CallKind::Other, _) => None,
                 (CallKind::Unreadable { target, malformed }, _) => {
                     let refusal = Refusal::Unreadable(malformed.clone());
-                    Some(Answer::Refused { target: target.clone(), refusal })
+                    Some(ToolAnswer::Refused { target: target.clone(), refusal })
                 }
                 (CallKind::Handoff(request), Some((_, to))) => {
                     let refusal = Refusal::Surplus { accepted: to.clone() };
-                    Some(Answer::Refused { target: request.target.clone(), refusal })
+                    Some(ToolAnswer::Refused { target: request.target.clone(), refusal })
                 }
                 (CallKind::Handoff(request), None) => match judge(request) {
                     Ok(target) => {
                         let to = target.id.to_string();
                         let request = Request { target: to.clone(), ..request.clone() };
                         accepted = Some((request, to.clone()));
-                        Some(Answer::Accepted { to })
+                        Some(ToolAnswer::Accepted { to })
                     }
                     Err(refusal) => {
-                        Some(Answer::Refused { target: request.target.clone(), refusal })
+                        Some(ToolAnswer::Refused { target: request.target.clone(), refusal })
                     }
                 },
             };
@@ -167,18 +167,18 @@ impl Answers {
     pub fn redirected(&mut self, to: &Redirect) {
         for (_, answer) in &mut self.calls {
             match answer {
-                Some(Answer::Accepted { to: target }) => {
+                Some(ToolAnswer::Accepted { to: target }) => {
                     let target = std::mem::take(target);
-                    *answer = Some(Answer::Redirected { target, to: to.clone() });
+                    *answer = Some(ToolAnswer::Redirected { target, to: to.clone() });
                 }
-                Some(Answer::Refused { refusal: Refusal::Surplus { accepted }, .. }) => {
+                Some(ToolAnswer::Refused { refusal: Refusal::Surplus { accepted }, .. }) => {
                     *accepted = to.holder().to_string();
                 }
                 Some(
-                    Answer::Refused { .. }
-                    | Answer::Redirected { .. }
-                    | Answer::Ran { .. }
-                    | Answer::NotRun { .. },
+                    ToolAnswer::Refused { .. }
+                    | ToolAnswer::Redirected { .. }
+                    | ToolAnswer::Ran { .. }
+                    | ToolAnswer::NotRun { .. },
                 )
                 | None => {}
             }
@@ -191,7 +191,7 @@ impl Answers {
     }
 
     /// Each call with its answer, in the order of the turn.
-    pub fn each(&self) -> impl Iterator<Item = (&Call, Option<&Answer>)> {
+    pub fn each(&self) -> impl Iterator<Item = (&Call, Option<&ToolAnswer>)> {
         self.calls.iter().map(|(call, answer)| (call, answer.as_ref()))
     }
 
@@ -202,24 +202,24 @@ impl Answers {
 
     /// An ordinary tool ran.
     pub fn ran(&mut self, call_id: &str, text: String, ending: Ending) -> Result<(), NotWaiting> {
-        let is_meant = |(call, answer): &&mut (Call, Option<Answer>)| {
+        let is_meant = |(call, answer): &&mut (Call, Option<ToolAnswer>)| {
             call.call_id == call_id && answer.is_none()
         };
         let (_, answer) = self.calls.iter_mut().find(is_meant).ok_or(NotWaiting)?;
-        *answer = Some(Answer::Ran { text, ending });
+        *answer = Some(ToolAnswer::Ran { text, ending });
         Ok(())
     }
 
     /// The tools that have not run will not run.
     pub fn will_not_run(&mut self, reason: &str) {
         for (_, answer) in self.calls.iter_mut().filter(|(_, answer)| answer.is_none()) {
-            *answer = Some(Answer::NotRun { reason: reason.to_owned() });
+            *answer = Some(ToolAnswer::NotRun { reason: reason.to_owned() });
         }
     }
 
     /// The result of each call, for programs, so that no client has to parse tool names.
     pub fn called(&self) -> Vec<Called> {
-        let called = |(call, answer): &(Call, Option<Answer>)| Called {
+        let called = |(call, answer): &(Call, Option<ToolAnswer>)| Called {
             call_id: call.call_id.clone(),
             name: call.name.clone(),
             mark: answer.as_ref().map_or_else(Mark::waiting, mark),
@@ -266,42 +266,46 @@ impl Redirect {
 /// How the answer to a redirected call begins.
 pub(super) const NOT_TRANSFERRED: &str = "Not transferred to ";
 
-fn said(answer: &Answer) -> (String, Outcome) {
+fn said(answer: &ToolAnswer) -> (String, WrittenOutcome) {
     let mark = mark(answer);
     match answer {
-        Answer::Accepted { to } => {
-            (format!("Successfully transferred to {to}"), Outcome::done(&mark))
+        ToolAnswer::Accepted { to } => {
+            (format!("Successfully transferred to {to}"), WrittenOutcome::done(&mark))
         }
-        Answer::Redirected { target, to } => (to.text(target), Outcome::done(&mark)),
-        Answer::Refused { target, refusal } => (refusal.text(target), Outcome::failed(&mark)),
-        Answer::Ran { text, ending: Ending::Success } => (text.clone(), Outcome::ran()),
-        Answer::Ran { text, ending: Ending::Error } => (text.clone(), Outcome::ran_badly()),
-        Answer::NotRun { reason } => {
+        ToolAnswer::Redirected { target, to } => (to.text(target), WrittenOutcome::done(&mark)),
+        ToolAnswer::Refused { target, refusal } => {
+            (refusal.text(target), WrittenOutcome::failed(&mark))
+        }
+        ToolAnswer::Ran { text, ending: Ending::Success } => (text.clone(), WrittenOutcome::ran()),
+        ToolAnswer::Ran { text, ending: Ending::Error } => {
+            (text.clone(), WrittenOutcome::ran_badly())
+        }
+        ToolAnswer::NotRun { reason } => {
             let reason = text::line(reason, REASON_CHARS_MAX);
-            (format!("Not run: {reason}"), Outcome::failed(&mark))
+            (format!("Not run: {reason}"), WrittenOutcome::failed(&mark))
         }
     }
 }
 
-fn mark(answer: &Answer) -> Mark {
+fn mark(answer: &ToolAnswer) -> Mark {
     let none = Mark::waiting();
     match answer {
-        Answer::Accepted { to } => {
+        ToolAnswer::Accepted { to } => {
             let (target, holder) = (to.clone(), to.clone());
             Mark { outcome: CallOutcome::Accepted, target, holder, ..none }
         }
-        Answer::Redirected { target, to } => Mark {
+        ToolAnswer::Redirected { target, to } => Mark {
             outcome: CallOutcome::Redirected,
             code: Some("loop_guard"),
             target: target.clone(),
             holder: to.holder().to_string(),
         },
-        Answer::Refused { target, refusal } => {
+        ToolAnswer::Refused { target, refusal } => {
             let (target, code) = (text::line(target, SHOWN_CHARS_MAX), Some(refusal.code()));
             Mark { outcome: CallOutcome::Refused, code, target, ..none }
         }
-        Answer::Ran { .. } => Mark { outcome: CallOutcome::Ran, ..none },
-        Answer::NotRun { .. } => Mark { outcome: CallOutcome::NotRun, ..none },
+        ToolAnswer::Ran { .. } => Mark { outcome: CallOutcome::Ran, ..none },
+        ToolAnswer::NotRun { .. } => Mark { outcome: CallOutcome::NotRun, ..none },
     }
 }
 

@@ -29,30 +29,30 @@ pub(super) struct Written<'a> {
     pub(super) call_id: &'a str,
     pub(super) name: &'a str,
     pub(super) text: String,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: WrittenOutcome,
 }
 
 /// The outcome, for forms that have a place for it.
-pub(super) struct Outcome {
+pub(super) struct WrittenOutcome {
     is_error: bool,
     mark: Option<Value>,
 }
 
-impl Outcome {
-    pub(super) fn done(mark: &impl Serialize) -> Outcome {
-        Outcome { is_error: false, mark: serde_json::to_value(mark).ok() }
+impl WrittenOutcome {
+    pub(super) fn done(mark: &impl Serialize) -> WrittenOutcome {
+        WrittenOutcome { is_error: false, mark: serde_json::to_value(mark).ok() }
     }
 
-    pub(super) fn failed(mark: &impl Serialize) -> Outcome {
-        Outcome { is_error: true, mark: serde_json::to_value(mark).ok() }
+    pub(super) fn failed(mark: &impl Serialize) -> WrittenOutcome {
+        WrittenOutcome { is_error: true, mark: serde_json::to_value(mark).ok() }
     }
 
-    pub(super) fn ran() -> Outcome {
-        Outcome { is_error: false, mark: None }
+    pub(super) fn ran() -> WrittenOutcome {
+        WrittenOutcome { is_error: false, mark: None }
     }
 
-    pub(super) fn ran_badly() -> Outcome {
-        Outcome { is_error: true, mark: None }
+    pub(super) fn ran_badly() -> WrittenOutcome {
+        WrittenOutcome { is_error: true, mark: None }
     }
 }
 

@@ -9,13 +9,12 @@ use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::canonical;
-use crate::form;
 use crate::ids::TransferId;
 use crate::json::is_forbidden;
 use crate::rejection::Rejection;
 use crate::time::Time;
 use crate::transfer::kind::Kind;
+use crate::{canonical, form};
 
 /// A summary is read while it rings.
 pub const SUMMARY_BYTES_MAX: usize = 4 * 1024;

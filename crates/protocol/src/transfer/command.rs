@@ -1,7 +1,6 @@
 //! The commands of a transfer.
 
-use schemars::JsonSchema;
-use schemars::Schema;
+use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 
 use super::bundle::{About, SUMMARY_BYTES_MAX};

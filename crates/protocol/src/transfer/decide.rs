@@ -17,7 +17,7 @@ pub use note::SCORE_MAX;
 pub(crate) use request::queue_of;
 pub use request::{Ask, request_for};
 pub use shared::is_in_queue;
-use shared::{Asked, on_the_record};
+use shared::{TransferAct, on_the_record};
 
 use super::command::{Act, Command};
 use crate::conversation::event::Event;
@@ -38,7 +38,7 @@ pub fn decide(
         }
         Command::Act { transfer, epoch, act } => {
             let known = on_the_record(conversation, *transfer, context)?;
-            let asked = Asked { conversation, transfer: known, epoch: *epoch, context };
+            let asked = TransferAct { conversation, transfer: known, epoch: *epoch, context };
             match act {
                 Act::Pickup { accept } => pickup::pickup(&asked, *accept),
                 Act::Accept => answer::accept(&asked),

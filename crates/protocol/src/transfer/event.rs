@@ -1,6 +1,8 @@
 //! The events of a transfer, in their stored form. Each names the holder of the conversation at the
 //! time.
 
+mod told;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

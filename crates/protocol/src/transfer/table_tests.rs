@@ -418,7 +418,7 @@ fn a_supervisor_listens_and_advises() {
         "coord whisper epoch=3 => connected hana@3",
     ]);
     assert_eq!(world.slots(), ["hana/1", "ivan/1"]);
-    world.check("ivan complete epoch=3 summary=twenty => schema_invalid");
+    world.check("ivan complete epoch=3 summary=twenty => invalid summary");
     world.check("ivan complete epoch=3 => connected hana@3");
     assert_eq!(world.recorded, ["transfer.leg_ended"]);
     assert_eq!(world.slots(), ["hana/1"]);

@@ -36,7 +36,9 @@ pub fn is_listed(of: &ListOf, state: &State) -> bool {
             | ListOf::Agents
             | ListOf::Tokens
             | ListOf::Graphs
-            | ListOf::Sessions,
+            | ListOf::Sessions
+            | ListOf::Waiting { .. }
+            | ListOf::Callbacks { .. },
             _,
         ) => false,
     }

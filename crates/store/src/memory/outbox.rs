@@ -1,15 +1,15 @@
 //! The outbox: effects that are not done yet.
 
-use engine::ports::store::{Claim, Claimed, Names, OutboxWrite};
+use engine::ports::store::{Claim, Claimed, EffectNames, OutboxWrite};
 use protocol::step::Effect;
 use protocol::time::Time;
 
 use super::{Lying, Tables};
 
-fn is_named(effect: &Effect, names: Names) -> bool {
+fn is_named(effect: &Effect, names: EffectNames) -> bool {
     match names {
-        Names::With(start) => effect.name.starts_with(start),
-        Names::Without(start) => !effect.name.starts_with(start),
+        EffectNames::With(start) => effect.name.starts_with(start),
+        EffectNames::Without(start) => !effect.name.starts_with(start),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The rows of messages: their snapshots, who takes part in them, and the lists of both.
 
 use engine::ports::store::{
-    Commit, INBOX_COUNT_MAX, InboxCounts, InboxStatus, List, Listed, MessageFilter, OldestMessages,
+    Commit, INBOX_COUNT_MAX, InboxStatus, List, Listed, MessageFilter, OldestMessages,
 };
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::message::{Delivery, Message};
@@ -139,27 +139,22 @@ pub fn list_inbox(
     connection.prepare_cached(&sql)?.query_map(params_from_iter(values), listed)?.collect()
 }
 
-pub fn inbox_counts(
+pub fn inbox_count(
     connection: &Connection,
     teamspace: &TeamspaceId,
     agent: &AgentId,
-) -> Result<InboxCounts> {
-    let mut statement = connection.prepare_cached(
-        "SELECT count(*) FROM (SELECT 1 FROM parties WHERE teamspace = ?1 AND agent = ?2
-                               AND part = 'to' AND status = ?3 LIMIT ?4)",
-    )?;
-    let mut of = |status: Delivery| {
-        let max = count(INBOX_COUNT_MAX);
-        statement
-            .query_row(params![teamspace.as_str(), agent.as_str(), status.as_str(), max], |row| {
-                row.get(0)
-            })
-    };
-    Ok(InboxCounts {
-        pending: of(Delivery::Pending)?,
-        delivered: of(Delivery::Delivered)?,
-        read: of(Delivery::Read)?,
-    })
+    status: Delivery,
+) -> Result<usize> {
+    let n: i64 = connection
+        .prepare_cached(
+            "SELECT count(*) FROM (SELECT 1 FROM parties WHERE teamspace = ?1 AND agent = ?2
+                                   AND part = 'to' AND status = ?3 LIMIT ?4)",
+        )?
+        .query_row(
+            params![teamspace.as_str(), agent.as_str(), status.as_str(), count(INBOX_COUNT_MAX)],
+            |row| row.get(0),
+        )?;
+    Ok(usize::try_from(n).unwrap_or_default())
 }
 
 const COLUMNS: &str =

@@ -1,6 +1,6 @@
 //! The rows of the outbox: claiming them under a lease, putting them off, giving them up.
 
-use engine::ports::store::{Claim, Claimed, Names, OutboxWrite, Outstanding};
+use engine::ports::store::{Claim, Claimed, EffectNames, OutboxWrite, Outstanding};
 use protocol::ids::TeamspaceId;
 use protocol::step::Effect;
 use protocol::time::Time;
@@ -40,10 +40,10 @@ pub fn claim(connection: &Connection, claim: &Claim) -> Result<Vec<Claimed>> {
 }
 
 /// The prefix of the names, and whether names must or must not have it.
-fn start_of(names: Names) -> (&'static str, bool) {
+fn start_of(names: EffectNames) -> (&'static str, bool) {
     match names {
-        Names::With(start) => (start, true),
-        Names::Without(start) => (start, false),
+        EffectNames::With(start) => (start, true),
+        EffectNames::Without(start) => (start, false),
     }
 }
 

@@ -229,12 +229,6 @@ pub fn due_row(row: &Row<'_>) -> Result<Due> {
     })
 }
 
-pub fn next_due(connection: &Connection) -> Result<Option<Time>> {
-    connection
-        .prepare_cached("SELECT min(due) FROM deadlines")?
-        .query_row([], |row| Ok(row.get::<_, Option<i64>>(0)?.map(Time::from_millis)))
-}
-
 pub fn list(connection: &Connection, list: &List) -> Result<Vec<Listed>> {
     match &list.of {
         ListOf::Handoffs(filter) => list_handoffs(connection, list, filter),
@@ -247,6 +241,12 @@ pub fn list(connection: &Connection, list: &List) -> Result<Vec<Listed>> {
         ListOf::Tokens => list_streams(connection, list, "token"),
         ListOf::Graphs => list_streams(connection, list, "graph"),
         ListOf::Sessions => list_streams(connection, list, "session"),
+        ListOf::Waiting { queue } => {
+            conversation_rows::waiting(connection, &list.teamspace, queue, list.limit)
+        }
+        ListOf::Callbacks { queue } => {
+            conversation_rows::callbacks(connection, &list.teamspace, queue, list.limit)
+        }
     }
 }
 

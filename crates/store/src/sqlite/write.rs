@@ -11,8 +11,7 @@ use protocol::step::State;
 use protocol::time::Time;
 use rusqlite::{Connection, OptionalExtension, Result, Row, Statement, params};
 
-use super::erase;
-use super::{conversation_rows, message_rows, rows};
+use super::{conversation_rows, erase, message_rows, rows};
 
 /// How many streams the writer remembers the place of: far more than are in motion at once.
 const PLACES_MAX: usize = 4_096;
@@ -21,7 +20,7 @@ const PLACES_MAX: usize = 4_096;
 pub struct Statements<'c> {
     connection: &'c Connection,
     /// The ends of streams that were written lately. Always current: there is no other writer.
-    places: HashMap<Stream, Place>,
+    places: HashMap<Stream, StreamEnd>,
     document: Statement<'c>,
     place_of_handoff: Statement<'c>,
     place_of_stream: Statement<'c>,
@@ -37,7 +36,7 @@ pub struct Statements<'c> {
 
 /// The end of a stream: its row, and the last entry of its chain.
 #[derive(Clone, Copy)]
-struct Place {
+struct StreamEnd {
     row: i64,
     position: u64,
     head: Hash,
@@ -172,12 +171,12 @@ impl<'c> Statements<'c> {
             self.places.clear();
         }
         let Entry { position, hash: head, .. } = *last_entry(commit);
-        self.places.insert(commit.stream.clone(), Place { row, position, head, last_seq });
+        self.places.insert(commit.stream.clone(), StreamEnd { row, position, head, last_seq });
     }
 
-    fn read_place(&mut self, stream: &Stream) -> Result<Option<Place>> {
+    fn read_place(&mut self, stream: &Stream) -> Result<Option<StreamEnd>> {
         let read = |row: &Row<'_>| {
-            Ok(Place {
+            Ok(StreamEnd {
                 row: row.get(0)?,
                 position: row.get(1)?,
                 head: row.get(2)?,
@@ -347,7 +346,7 @@ impl<'c> Statements<'c> {
     fn write_snapshot(
         &mut self,
         commit: &Commit,
-        known: Option<&Place>,
+        known: Option<&StreamEnd>,
         last_seq: u64,
     ) -> Result<i64> {
         match (commit.state.as_ref(), known, &commit.document) {
@@ -392,7 +391,7 @@ impl<'c> Statements<'c> {
         &mut self,
         commit: &Commit,
         handoff: &Handoff,
-        known: &Place,
+        known: &StreamEnd,
         last_seq: u64,
     ) -> Result<()> {
         let last = last_entry(commit);
@@ -415,7 +414,7 @@ impl<'c> Statements<'c> {
         &mut self,
         commit: &Commit,
         handoff: &Handoff,
-        known: Option<&Place>,
+        known: Option<&StreamEnd>,
         last_seq: u64,
     ) -> Result<()> {
         let last = last_entry(commit);
@@ -446,7 +445,7 @@ impl<'c> Statements<'c> {
     fn put_stream(
         &mut self,
         commit: &Commit,
-        known: Option<&Place>,
+        known: Option<&StreamEnd>,
         last_seq: u64,
         secret_hash: Option<&str>,
     ) -> Result<()> {

@@ -5,19 +5,18 @@ use std::path::Path;
 
 use anyhow::Context;
 use engine::ports::store::StoreError;
-use protocol::audit::{Auditor, Place, Replay};
+use protocol::audit::{Auditor, EntryPlace, Replay};
 use protocol::ledger::Entry;
 use protocol::step::Event;
 use store::sqlite::{DocumentRow, LedgerRow, ReadOnly};
 
-use super::derived_rows;
-use super::documents::{self, Found};
+use super::documents::{self, FoundDocument};
 use super::jsonl::Logs;
 use super::notes::{Beside, Lived, Notes};
 use super::report::{Findings, Report};
 use super::snapshots::Snapshots;
 use super::transcripts::Transcripts;
-use super::{Options, Progress};
+use super::{Options, Progress, derived_rows};
 
 /// One read: large enough that the query costs nothing, small enough to show progress.
 const PAGE_ROWS_MAX: usize = 512;
@@ -64,7 +63,7 @@ fn verify_parts(
 
     let snapshots = Snapshots::of(database);
     let snapshots = unless_damaged(snapshots, "the snapshots", &mut findings)?;
-    let mut reading = Reading {
+    let mut reading = ReadingData {
         auditor: Auditor::new(Replay::States, notes.sizes()),
         documents: Some(Documents::of(database)),
         snapshots,
@@ -154,7 +153,7 @@ pub(super) const NEWEST_DOES_NOT_HOLD: &str =
     "a fork was declared, and what follows it does not fit the newest checkpoint";
 
 /// `None` is a part that cannot be read.
-struct Reading<'d> {
+struct ReadingData<'d> {
     auditor: Auditor,
     documents: Option<Documents<'d>>,
     snapshots: Option<Snapshots<'d>>,
@@ -172,7 +171,7 @@ enum Read {
     UpTo,
 }
 
-impl Reading<'_> {
+impl ReadingData<'_> {
     fn rows(&mut self, database: &ReadOnly, progress: Progress<'_>) -> anyhow::Result<Read> {
         // Only for the progress; a damaged file will be noticed below.
         let n_rows = database.newest().unwrap_or_default();
@@ -183,7 +182,7 @@ impl Reading<'_> {
                 Ok(page) => page,
                 Err(error @ (StoreError::Corrupt(_) | StoreError::Broken(_))) => {
                     let next = last_seq + 1;
-                    let place = Place::Range { first: next, last: next };
+                    let place = EntryPlace::Range { first: next, last: next };
                     self.findings.about(place, format_args!("cannot be read: {error}"));
                     return Ok(Read::UpTo);
                 }
@@ -230,7 +229,7 @@ impl Reading<'_> {
                 "linked to entry {}, but the entry before it in its stream is {before}",
                 row.prev_seq
             );
-            self.findings.about(Place::of(seq, entry), what);
+            self.findings.about(EntryPlace::of(seq, entry), what);
         }
         self.document(seq, row, entry, event.as_ref())?;
         if let Some(transcripts) = &mut self.transcripts {
@@ -260,9 +259,9 @@ impl Reading<'_> {
         let document = documents.take(row.seq);
         let found = document
             .as_ref()
-            .map(|document| Found { hash: &document.hash, text: document.text.as_deref() });
+            .map(|document| FoundDocument { hash: &document.hash, text: document.text.as_deref() });
         if let Some(what) = documents::problem(entry, event, found.as_ref()) {
-            self.findings.about(Place::of(seq, entry), what);
+            self.findings.about(EntryPlace::of(seq, entry), what);
         }
         Ok(())
     }
@@ -277,7 +276,8 @@ impl Reading<'_> {
                     let what = "there is a document for it, but no such entry";
                     match u64::try_from(next) {
                         Ok(next) => {
-                            self.findings.about(Place::Range { first: next, last: next }, what);
+                            self.findings
+                                .about(EntryPlace::Range { first: next, last: next }, what);
                         }
                         Err(_) => self.findings.general(format_args!("entry {next}: {what}")),
                     }

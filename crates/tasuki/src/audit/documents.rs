@@ -2,16 +2,15 @@
 //! its entry.
 
 use protocol::canonical::{self, Hash};
-use protocol::graph;
-use protocol::handoff;
 use protocol::handoff::package;
 use protocol::ledger::{Body, Entry};
 use protocol::step::Event;
+use protocol::{graph, handoff};
 use serde_json::Value;
 
 /// A document as it was found.
 #[derive(Debug)]
-pub struct Found<'d> {
+pub struct FoundDocument<'d> {
     pub hash: &'d str,
     pub text: Option<&'d str>,
 }
@@ -28,9 +27,9 @@ pub fn belongs_to(entry: &Entry) -> bool {
 pub fn problem(
     entry: &Entry,
     event: Option<&Event>,
-    found: Option<&Found<'_>>,
+    found: Option<&FoundDocument<'_>>,
 ) -> Option<&'static str> {
-    let Some(Found { hash, text }) = found else {
+    let Some(FoundDocument { hash, text }) = found else {
         return belongs_to(entry).then_some("its document is missing");
     };
     let (named, hashed): (&str, fn(&str) -> Option<Hash>) = match event {

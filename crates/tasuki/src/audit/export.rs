@@ -10,7 +10,7 @@ use store::sqlite::ReadOnly;
 
 use super::Progress;
 use super::data::Documents;
-use super::format::{DocumentLine, EndLine, EntryLine, Header, Line, to_text};
+use super::format::{DocumentLine, EndLine, EntryLine, Header, ReportLine, to_text};
 use super::notes::Beside;
 
 const PAGE_ENTRIES_MAX: usize = 512;
@@ -52,7 +52,7 @@ pub fn export(
         let Some(last) = page.last() else { break };
         after = last.seq;
         for one in &page {
-            write(&to_text(&Line::Entry(EntryLine::of(one.seq, &one.entry))))?;
+            write(&to_text(&ReportLine::Entry(EntryLine::of(one.seq, &one.entry))))?;
             let seq = i64::try_from(one.seq).context("the ledger is too long")?;
             while documents.next_seq()?.is_some_and(|next| next < seq) {
                 let orphan = documents.next_seq()?.unwrap_or_default();
@@ -60,7 +60,7 @@ pub fn export(
             }
             if let Some(document) = documents.take(seq) {
                 let (hash, text) = (document.hash, document.text);
-                write(&to_text(&Line::Document(DocumentLine { seq: one.seq, hash, text })))?;
+                write(&to_text(&ReportLine::Document(DocumentLine { seq: one.seq, hash, text })))?;
                 exported.n_documents += 1;
             }
             exported.n_entries += 1;
@@ -69,7 +69,7 @@ pub fn export(
     }
     let key = beside.key.as_deref().map(|key| key.trim_end().to_owned());
     let end = EndLine { n_entries: exported.n_entries, checkpoints, key };
-    write(&to_text(&Line::End(end)))?;
+    write(&to_text(&ReportLine::End(end)))?;
     out.flush().context("cannot write the export")?;
     Ok(exported)
 }

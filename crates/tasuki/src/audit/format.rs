@@ -25,7 +25,7 @@ pub struct Header {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Line {
+pub enum ReportLine {
     Entry(EntryLine),
     Document(DocumentLine),
     End(EndLine),
@@ -99,7 +99,7 @@ impl Header {
     }
 }
 
-impl Line {
+impl ReportLine {
     pub fn parse(text: &str) -> Result<Self, BadLine> {
         parse(text)
     }

@@ -2,13 +2,13 @@
 
 use std::io::{self, BufRead, Read};
 
-use protocol::audit::{Auditor, Place, Replay};
+use protocol::audit::{Auditor, EntryPlace, Replay};
 use protocol::ledger::Entry;
 use protocol::step::Event;
 
 use super::data::NEWEST_DOES_NOT_HOLD;
-use super::documents::{self, Found};
-use super::format::{BadLine, DocumentLine, EndLine, Header, LINE_BYTES_MAX, Line};
+use super::documents::{self, FoundDocument};
+use super::format::{BadLine, DocumentLine, EndLine, Header, LINE_BYTES_MAX, ReportLine};
 use super::notes::{Lived, Newest, Notes};
 use super::report::{Findings, Report};
 use super::{Options, Progress};
@@ -41,7 +41,7 @@ pub fn verify_export(
     let given = Notes::new(options, None, &mut Findings::default());
     let announced = header.checkpoint_sizes.into_iter().take(SIZES_MAX);
     let sizes: Vec<u64> = announced.chain(given.sizes()).collect();
-    let mut reading = Reading {
+    let mut reading = ReadingExport {
         auditor: Auditor::new(Replay::States, sizes),
         findings,
         lived: Lived::default(),
@@ -63,7 +63,7 @@ pub fn verify_export(
     Ok(reading.finish(options))
 }
 
-struct Reading {
+struct ReadingExport {
     auditor: Auditor,
     findings: Findings,
     lived: Lived,
@@ -79,7 +79,7 @@ struct Last {
     event: Option<Event>,
 }
 
-impl Reading {
+impl ReadingExport {
     fn line(&mut self, number: u64, line: &[u8]) {
         if self.end.is_some() {
             if !self.has_extra {
@@ -89,8 +89,8 @@ impl Reading {
             self.has_extra = true;
             return;
         }
-        match text(line).and_then(Line::parse) {
-            Ok(Line::Entry(entry)) => {
+        match text(line).and_then(ReportLine::parse) {
+            Ok(ReportLine::Entry(entry)) => {
                 self.settle_last(None);
                 let seq = entry.seq;
                 match entry.into_entry() {
@@ -105,8 +105,8 @@ impl Reading {
                     }
                 }
             }
-            Ok(Line::Document(document)) => self.document(number, &document),
-            Ok(Line::End(end)) => self.end = Some(end),
+            Ok(ReportLine::Document(document)) => self.document(number, &document),
+            Ok(ReportLine::End(end)) => self.end = Some(end),
             Err(error) => self.bad_line(number, line, &error),
         }
     }
@@ -115,7 +115,7 @@ impl Reading {
         if self.last.as_ref().is_some_and(|last| last.seq == document.seq) {
             self.settle_last(Some(document));
         } else {
-            let place = Place::Range { first: document.seq, last: document.seq };
+            let place = EntryPlace::Range { first: document.seq, last: document.seq };
             let what = format_args!("line {number}: a document that does not follow its entry");
             self.findings.about(place, what);
         }
@@ -124,10 +124,10 @@ impl Reading {
     /// The entry before is complete: with the document that followed it, or without one.
     fn settle_last(&mut self, document: Option<&DocumentLine>) {
         let Some(Last { seq, entry, event }) = self.last.take() else { return };
-        let found =
-            document.map(|document| Found { hash: &document.hash, text: document.text.as_deref() });
+        let found = document
+            .map(|document| FoundDocument { hash: &document.hash, text: document.text.as_deref() });
         if let Some(what) = documents::problem(&entry, event.as_ref(), found.as_ref()) {
-            self.findings.about(Place::of(seq, &entry), what);
+            self.findings.about(EntryPlace::of(seq, &entry), what);
         }
     }
 
@@ -142,7 +142,7 @@ impl Reading {
         let what = format!("line {number}: {error}");
         match self.last.take() {
             // Probably the document of that entry, so it is not reported as missing again.
-            Some(Last { seq, entry, .. }) => self.findings.about(Place::of(seq, &entry), what),
+            Some(Last { seq, entry, .. }) => self.findings.about(EntryPlace::of(seq, &entry), what),
             None => self.findings.general(what),
         }
     }
@@ -153,7 +153,7 @@ impl Reading {
         let n_entries = self.auditor.n_entries();
         let end = self.end.take().unwrap_or_else(|| {
             let next = self.auditor.last_seq().saturating_add(1);
-            let place = Place::Range { first: next, last: next };
+            let place = EntryPlace::Range { first: next, last: next };
             findings.about(place, "the export ends before its last line");
             EndLine { n_entries, checkpoints: Vec::new(), key: None }
         });
@@ -161,7 +161,7 @@ impl Reading {
             let next = self.auditor.last_seq().saturating_add(1);
             let what =
                 format_args!("the export has {n_entries} entries and says {}", end.n_entries);
-            findings.about(Place::Range { first: next, last: next }, what);
+            findings.about(EntryPlace::Range { first: next, last: next }, what);
         }
         let mut notes = Notes::new(options, end.key.as_deref(), &mut findings);
         let mut newest = None;

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use adapters::audit_log::log::Log;
 use adapters::audit_log::{files, lines};
-use protocol::audit::Place;
+use protocol::audit::EntryPlace;
 use protocol::ids::TeamspaceId;
 use protocol::ledger::{Body, Entry};
 use protocol::step::Event;
@@ -51,7 +51,7 @@ struct Compared {
 
 /// What is found where a line is expected.
 #[derive(Debug, PartialEq, Eq)]
-enum Found {
+enum FoundLine {
     Same,
     /// A line that no entry produces, or bytes that are not a line where only lines may be.
     Other,
@@ -114,7 +114,12 @@ impl Logs {
         match (event, &entry.body) {
             (Some(event), _) => {
                 for line in lines::of_event(log, entry, event).split_inclusive('\n') {
-                    compared.check_line(Place::of(seq, entry), seq, line.as_bytes(), findings)?;
+                    compared.check_line(
+                        EntryPlace::of(seq, entry),
+                        seq,
+                        line.as_bytes(),
+                        findings,
+                    )?;
                     self.n_lines += 1;
                 }
             }
@@ -143,7 +148,7 @@ impl Logs {
                      what a crash left; the next start cuts them off"
                 ));
             }
-            if !log.is_given_up && log.found(b"")? == Found::Other {
+            if !log.is_given_up && log.found(b"")? == FoundLine::Other {
                 let number = log.n_lines + 1;
                 findings.general(format_args!("{}:{number}: no entry says this", log.path));
             }
@@ -202,7 +207,7 @@ impl Compared {
 
     fn check_line(
         &mut self,
-        place: Place,
+        place: EntryPlace,
         seq: u64,
         expected: &[u8],
         findings: &mut Findings,
@@ -212,32 +217,32 @@ impl Compared {
         }
         let (number, complete_to) = (self.n_lines + 1, self.complete_to);
         match self.found(expected)? {
-            Found::Same => self.pass(),
-            Found::Torn if seq > complete_to => self.is_given_up = true,
-            Found::Torn | Found::Other => {
+            FoundLine::Same => self.pass(),
+            FoundLine::Torn if seq > complete_to => self.is_given_up = true,
+            FoundLine::Torn | FoundLine::Other => {
                 let what = format_args!("{}:{number} differs from what the entry says", self.path);
                 findings.about(place, what);
                 self.is_given_up = true;
             }
-            Found::End if seq <= complete_to => {
+            FoundLine::End if seq <= complete_to => {
                 let what = format_args!("{}:{number} is missing", self.path);
                 findings.about(place, what);
                 self.is_given_up = true;
             }
-            Found::End => self.n_lines_behind += 1,
+            FoundLine::End => self.n_lines_behind += 1,
         }
         Ok(())
     }
 
-    fn found(&mut self, expected: &[u8]) -> io::Result<Found> {
+    fn found(&mut self, expected: &[u8]) -> io::Result<FoundLine> {
         let may_be_torn = self.n_bytes_recorded == 0;
         Ok(match self.peek()? {
-            None => Found::End,
-            Some(line) if line == expected => Found::Same,
+            None => FoundLine::End,
+            Some(line) if line == expected => FoundLine::Same,
             Some(line) if may_be_torn && (!line.ends_with(b"\n") || line.contains(&0)) => {
-                Found::Torn
+                FoundLine::Torn
             }
-            Some(_) => Found::Other,
+            Some(_) => FoundLine::Other,
         })
     }
 

@@ -1,8 +1,7 @@
 //! Checkpoints, and the key that verifies them. Only signed checkpoints count.
 
-use std::io;
 use std::path::Path;
-use std::{fs, str};
+use std::{fs, io, str};
 
 use adapters::{checkpoint_file, ledger_key};
 use engine::ports::store::Sealed;
@@ -56,7 +55,7 @@ impl Lived {
 /// Opens notes with one key, and collects what they say.
 #[derive(Debug)]
 pub struct Notes {
-    key: Option<Key>,
+    key: Option<NoteKey>,
     is_key_given: bool,
     /// Set when a note was skipped because there is no key.
     is_key_missed: bool,
@@ -74,7 +73,7 @@ impl Newest {
 }
 
 #[derive(Debug)]
-struct Key {
+struct NoteKey {
     verifier: Verifier,
     /// A log is named like its key.
     origin: String,
@@ -93,7 +92,7 @@ impl Notes {
         let key = given.or(found).and_then(|text| match Verifier::new(text) {
             Ok(verifier) => {
                 let origin = text.split('+').next().unwrap_or_default().to_owned();
-                Some(Key { verifier, origin })
+                Some(NoteKey { verifier, origin })
             }
             Err(error) => {
                 findings.general(error);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use protocol::audit::{self, FINDINGS_MAX, Place};
+use protocol::audit::{self, EntryPlace, FINDINGS_MAX};
 use protocol::time::Time;
 use serde::Serialize;
 
@@ -60,7 +60,7 @@ pub struct Finding {
     pub position: Option<u64>,
     pub what: String,
     #[serde(skip)]
-    place: Option<Place>,
+    place: Option<EntryPlace>,
 }
 
 /// Findings as they come in.
@@ -78,7 +78,7 @@ impl Report {
 }
 
 impl Findings {
-    pub(super) fn about(&mut self, place: Place, what: impl fmt::Display) {
+    pub(super) fn about(&mut self, place: EntryPlace, what: impl fmt::Display) {
         self.push(Finding::new(Some(place), what.to_string()));
     }
 
@@ -126,7 +126,7 @@ impl From<audit::Fork> for Fork {
 
 impl fmt::Display for Fork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lost = Place::Range { first: self.first_lost, last: self.last_lost };
+        let lost = EntryPlace::Range { first: self.first_lost, last: self.last_lost };
         let Fork { declared_in, declared_by, declared_at, reason, .. } = self;
         write!(
             f,
@@ -137,14 +137,14 @@ impl fmt::Display for Fork {
 }
 
 impl Finding {
-    fn new(place: Option<Place>, what: String) -> Self {
+    fn new(place: Option<EntryPlace>, what: String) -> Self {
         let (mut entry, mut last_entry, mut named) = (None, None, None);
         match &place {
-            Some(Place::Entry { seq, stream, position }) => {
+            Some(EntryPlace::Entry { seq, stream, position }) => {
                 entry = Some(*seq);
                 named = Some((stream.clone(), *position));
             }
-            Some(Place::Range { first, last }) => {
+            Some(EntryPlace::Range { first, last }) => {
                 entry = Some(*first);
                 last_entry = (first != last).then_some(*last);
             }

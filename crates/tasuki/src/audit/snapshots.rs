@@ -4,7 +4,7 @@
 use std::collections::{HashSet, VecDeque};
 
 use engine::ports::store::StoreError;
-use protocol::audit::{Auditor, End, Place};
+use protocol::audit::{Auditor, End, EntryPlace};
 use protocol::conversation::Conversation;
 use protocol::handoff::Handoff;
 use protocol::ledger::{Entry, Stream};
@@ -57,7 +57,7 @@ impl<'d> Snapshots<'d> {
                 Ok(None) => continue,
                 Err(error) => {
                     let what = format_args!("the snapshot that ends here cannot be read: {error}");
-                    findings.about(Place::of(number, entry), what);
+                    findings.about(EntryPlace::of(number, entry), what);
                     auditor.settle(&entry.stream);
                     self.doubtful.insert(entry.stream.clone());
                     continue;
@@ -66,7 +66,7 @@ impl<'d> Snapshots<'d> {
             if found.stream != entry.stream {
                 let Stream { teamspace, subject } = &found.stream;
                 let what = format_args!("the snapshot of {subject} in {teamspace} ends here");
-                findings.about(Place::of(number, entry), what);
+                findings.about(EntryPlace::of(number, entry), what);
                 self.doubtful.insert(found.stream);
                 continue;
             }
@@ -74,7 +74,7 @@ impl<'d> Snapshots<'d> {
             let what = difference(&found, &end, entry.at)
                 .or_else(|| self.difference_remembered(&entry.stream, end.state.as_deref()));
             if let Some(what) = what {
-                findings.about(Place::of(number, entry), what);
+                findings.about(EntryPlace::of(number, entry), what);
                 self.doubtful.insert(entry.stream.clone());
             }
         }
@@ -100,7 +100,7 @@ impl<'d> Snapshots<'d> {
             let Stream { teamspace, subject } = stream;
             let what =
                 format_args!("no snapshot of {subject} in {teamspace} ends with its last entry");
-            findings.about(Place::Range { first: seq, last: seq }, what);
+            findings.about(EntryPlace::Range { first: seq, last: seq }, what);
         }
         self.doubtful
     }
@@ -116,7 +116,7 @@ impl<'d> Snapshots<'d> {
         };
         let what = format!("the snapshot of {of} ends with this entry, which is not there");
         match u64::try_from(place.last_seq) {
-            Ok(seq) => findings.about(Place::Range { first: seq, last: seq }, what),
+            Ok(seq) => findings.about(EntryPlace::Range { first: seq, last: seq }, what),
             Err(_) => findings.general(format_args!("entry {}: {what}", place.last_seq)),
         }
     }

@@ -11,7 +11,7 @@ use protocol::ledger::Stream;
 use store::sqlite::ReadOnly;
 
 use super::Source;
-use super::format::Line;
+use super::format::ReportLine;
 use super::import::{read_line, text};
 
 /// Entries that one `look` returns at most.
@@ -80,9 +80,9 @@ fn tail_of_export(path: &Path, n_entries: usize) -> anyhow::Result<Vec<Sequenced
         if read_line(&mut input, &mut line).with_context(cannot)? == 0 {
             break;
         }
-        let parsed = text(&line).and_then(Line::parse);
+        let parsed = text(&line).and_then(ReportLine::parse);
         let parsed = parsed.with_context(|| format!("{}:{number}", path.display()))?;
-        let Line::Entry(entry) = parsed else { continue };
+        let ReportLine::Entry(entry) = parsed else { continue };
         let seq = entry.seq;
         let entry = entry.into_entry().with_context(|| format!("{}:{number}", path.display()))?;
         newest.push_back(Sequenced { seq, entry });

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use engine::ports::store::StoreError;
-use protocol::audit::Place;
+use protocol::audit::EntryPlace;
 use protocol::conversation::event::is_line;
 use protocol::ledger::{Entry, Stream};
 use store::sqlite::{ReadOnly, TranscriptRow};
@@ -42,11 +42,11 @@ impl<'d> Transcripts<'d> {
             Some(found) => {
                 let what =
                     format_args!("message {n_lines} of the transcript points to entry {found}");
-                findings.about(Place::of(seq, entry), what);
+                findings.about(EntryPlace::of(seq, entry), what);
             }
             None => {
                 let what = format_args!("message {n_lines} is missing in the transcript");
-                findings.about(Place::of(seq, entry), what);
+                findings.about(EntryPlace::of(seq, entry), what);
             }
         }
         Ok(())

@@ -18,7 +18,7 @@ const READ_BYTES: usize = 1024 * 1024;
 
 /// The files beside the database of a backup, each named after it with a suffix.
 #[derive(Debug)]
-pub struct Names {
+pub struct FileNames {
     pub checkpoint: PathBuf,
     pub public_key: PathBuf,
     pub signing_key: PathBuf,
@@ -26,7 +26,7 @@ pub struct Names {
     pub digest: PathBuf,
 }
 
-impl Names {
+impl FileNames {
     pub fn of(backup: &Path) -> Self {
         Self {
             checkpoint: backup.with_added_extension("checkpoint"),

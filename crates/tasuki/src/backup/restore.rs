@@ -10,8 +10,8 @@ use protocol::time::Time;
 use serde::Serialize;
 use store::sqlite::{FILE_NAME, FolderLock, LOCK_FILE};
 
-use super::files::{self, Beginning, Names};
-use super::{Progress, Stage, put, verify};
+use super::files::{self, Beginning, FileNames};
+use super::{BackupStage, Progress, put, verify};
 use crate::audit::{Beside, Report};
 use crate::{checkpoint_check, node};
 
@@ -126,12 +126,12 @@ fn copy(from: &Path, database: &Path, kept: &Kept, progress: Progress<'_>) -> Re
     }
     let beginning = Beginning::create(database)?;
     let n_bytes = fs::metadata(from).with_context(cannot)?.len();
-    progress(Stage::Copying, 0, n_bytes);
+    progress(BackupStage::Copying, 0, n_bytes);
     let mut source = fs::File::open(from).with_context(cannot)?;
     let mut copy =
         fs::OpenOptions::new().write(true).open(beginning.path()).with_context(cannot)?;
     std::io::copy(&mut source, &mut copy).with_context(cannot)?;
-    progress(Stage::Copying, n_bytes, n_bytes);
+    progress(BackupStage::Copying, n_bytes, n_bytes);
     beginning.sync().with_context(cannot)?;
     if files::digest(beginning.path()).with_context(cannot)? != kept.digest {
         bail!("{} changed while it was copied", from.display());
@@ -166,7 +166,7 @@ fn move_aside(database: &Path, now: Time) -> Result<Option<String>> {
 
 impl Kept {
     fn read(from: &Path) -> Result<Self> {
-        let names = Names::of(from);
+        let names = FileNames::of(from);
         let read = |path: &Path| {
             files::read(path).with_context(|| format!("cannot read {}", path.display()))
         };

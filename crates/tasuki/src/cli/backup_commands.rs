@@ -9,7 +9,7 @@ use indicatif::HumanBytes;
 use super::audit_commands::{progress_bar, show};
 use super::ending::{NoLedger, usage};
 use super::token::now;
-use crate::backup::{self, Made, Old, Restored, SigningKey, Stage};
+use crate::backup::{self, BackupStage, Made, Old, Restored, SigningKey};
 use crate::{exit_code, output};
 
 #[derive(Debug, Args)]
@@ -107,8 +107,8 @@ fn with_bar<T>(work: impl FnOnce(backup::Progress<'_>) -> Result<T>) -> Result<T
     let bar = progress_bar("");
     let done = work(&mut |stage, done, all| {
         bar.set_message(match stage {
-            Stage::Copying => "copying",
-            Stage::Verifying => "verifying",
+            BackupStage::Copying => "copying",
+            BackupStage::Verifying => "verifying",
         });
         show(&bar, done, all);
     });

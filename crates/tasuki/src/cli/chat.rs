@@ -9,7 +9,7 @@ mod rings;
 mod wire;
 mod words;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
@@ -17,8 +17,9 @@ use self::wire::Wire;
 use super::ending::usage;
 use super::put;
 use super::reach::Reach;
-use super::transfer::text;
 use super::typist::Typist;
+use crate::cli::own_name::own_name;
+use crate::cli::transfer_view::text;
 use crate::client::{Call, Client, Identity, Unreachable, percent_encode};
 use crate::node::control_socket;
 use crate::{exit_code, output};
@@ -106,18 +107,6 @@ async fn open(
     output::remark(&format!("conversation {}", output::clean(&id)));
     let identity = Identity { token: Some(text(&opened, "customer_token")), ..Identity::default() };
     Ok((id, client.with_identity(identity)))
-}
-
-/// The name of the token's bearer, unless a name was given.
-pub(super) async fn own_name(client: &Client) -> Result<String> {
-    if let (Some(name), None) = (&client.identity.act_as, &client.identity.token) {
-        return Ok(name.clone());
-    }
-    let status = client.call(Call::get("/v1/acp/status")).await?.success()?;
-    match status["mailboxes"][0].as_str() {
-        Some(name) => Ok(name.to_owned()),
-        None => bail!("say who you are, with --as AGENT or --token TOKEN"),
-    }
 }
 
 /// The person who answers customers here, as the directory has them.

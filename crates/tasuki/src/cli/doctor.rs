@@ -21,7 +21,7 @@ pub struct DoctorArgs {
 }
 
 #[derive(Debug, Serialize)]
-struct Finding {
+struct DoctorFinding {
     check: &'static str,
     verdict: Verdict,
     detail: String,
@@ -64,7 +64,7 @@ pub async fn run(args: DoctorArgs) -> Result<u8> {
     Ok(if is_bad { exit_code::FAILED } else { exit_code::OK })
 }
 
-fn folder(data: &Path) -> Finding {
+fn folder(data: &Path) -> DoctorFinding {
     let check = "data folder";
     match std::fs::metadata(data) {
         Err(error) => bad(check, format!("{}: {error}", data.display())),
@@ -75,7 +75,7 @@ fn folder(data: &Path) -> Finding {
     }
 }
 
-fn key(data: &Path) -> Finding {
+fn key(data: &Path) -> DoctorFinding {
     let check = "signing key";
     match std::fs::metadata(data.join(ledger_key::KEY_FILE)) {
         Err(_) if data.join(ledger_key::PUBLIC_FILE).exists() => bad(
@@ -95,7 +95,7 @@ fn key(data: &Path) -> Finding {
     }
 }
 
-fn database(data: &Path) -> Finding {
+fn database(data: &Path) -> DoctorFinding {
     let check = "database";
     match ReadOnly::open(data).map(|store| (store.damage(), store.newest())) {
         Err(error) => bad(check, format!("{error}")),
@@ -105,7 +105,7 @@ fn database(data: &Path) -> Finding {
     }
 }
 
-fn sealed(data: &Path) -> Finding {
+fn sealed(data: &Path) -> DoctorFinding {
     let check = "checkpoint";
     let Ok(store) = ReadOnly::open(data) else {
         return bad(check, "no database to compare with".to_owned());
@@ -132,7 +132,10 @@ fn sealed(data: &Path) -> Finding {
 }
 
 /// `absent` decides whether a missing server matters.
-async fn server(client: &Client, absent: fn(&'static str, String) -> Finding) -> Finding {
+async fn server(
+    client: &Client,
+    absent: fn(&'static str, String) -> DoctorFinding,
+) -> DoctorFinding {
     let check = "server";
     match client.call(Call::get("/readyz")).await {
         Ok(answer) if answer.status == 200 => good(check, "running and ready".to_owned()),
@@ -144,14 +147,14 @@ async fn server(client: &Client, absent: fn(&'static str, String) -> Finding) ->
     }
 }
 
-fn good(check: &'static str, detail: String) -> Finding {
-    Finding { check, verdict: Verdict::Good, detail }
+fn good(check: &'static str, detail: String) -> DoctorFinding {
+    DoctorFinding { check, verdict: Verdict::Good, detail }
 }
 
-fn note(check: &'static str, detail: String) -> Finding {
-    Finding { check, verdict: Verdict::Note, detail }
+fn note(check: &'static str, detail: String) -> DoctorFinding {
+    DoctorFinding { check, verdict: Verdict::Note, detail }
 }
 
-fn bad(check: &'static str, detail: String) -> Finding {
-    Finding { check, verdict: Verdict::Bad, detail }
+fn bad(check: &'static str, detail: String) -> DoctorFinding {
+    DoctorFinding { check, verdict: Verdict::Bad, detail }
 }

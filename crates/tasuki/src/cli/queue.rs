@@ -7,11 +7,11 @@ use clap::{ArgGroup, Args, Subcommand};
 use protocol::time::{Span, Time};
 use serde_json::{Value, json};
 
-use super::chat::own_name;
 use super::reach::Reach;
-use super::transfer::{likely, text};
 use super::transfer_words::Rung;
 use super::{callback, expect_object, names, read_json, token, transfer_story};
+use crate::cli::own_name::own_name;
+use crate::cli::transfer_view::{likely, name_of, text};
 use crate::client::{Call, Client, percent_encode};
 use crate::{exit_code, output};
 
@@ -233,12 +233,6 @@ fn reason_of(transfer: &Value) -> String {
         true => format!("the customer: {reason}"),
         false => reason,
     }
-}
-
-/// The customer's name, as far as people may see it.
-pub fn name_of(transfer: &Value) -> String {
-    let name = transfer["bundle"]["identity"]["displayName"].as_str();
-    name.unwrap_or("a customer").to_owned()
 }
 
 #[cfg(test)]

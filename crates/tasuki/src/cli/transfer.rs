@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::reach::Reach;
 use super::{expect_object, put, read_json, transfer_story, transfer_words};
+use crate::cli::transfer_view::{path_of, text};
 use crate::client::{Call, Client, percent_encode};
 use crate::{exit_code, output};
 
@@ -212,7 +213,7 @@ struct TransferOnArgs {
 
 pub async fn run(args: TransferArgs) -> Result<u8> {
     let reached = args.reach.connect().await?;
-    let asked = Asked { client: &reached.client, json: args.reach.json };
+    let asked = ActRequest { client: &reached.client, json: args.reach.json };
     match args.command {
         TransferCommand::Show { id } => {
             transfer_story::print(asked.client, &id, asked.json).await?
@@ -261,12 +262,12 @@ pub async fn run(args: TransferArgs) -> Result<u8> {
     Ok(exit_code::OK)
 }
 
-struct Asked<'a> {
+struct ActRequest<'a> {
     client: &'a Client,
     json: bool,
 }
 
-impl Asked<'_> {
+impl ActRequest<'_> {
     async fn request(&self, request: RequestArgs) -> Result<()> {
         let id = percent_encode(&request.id);
         let path = format!("/v1/conversations/{id}/transfers");
@@ -319,28 +320,6 @@ impl Asked<'_> {
 /// The epoch that the caller saw. Customers have none: their view lacks the field.
 fn seen(shown: &Value, field: &str) -> Option<u64> {
     shown["epoch"].as_u64().filter(|_| shown.get(field).is_some())
-}
-
-pub fn path_of(id: &str, below: &str) -> String {
-    format!("/v1/transfers/{}{below}", percent_encode(id))
-}
-
-/// `place 2, likely 1m to 3m`.
-pub fn place(transfer: &Value) -> Option<String> {
-    let place = transfer["queue_position"].as_u64()?;
-    let likely = likely(transfer).map(|wait| format!(", likely {wait}")).unwrap_or_default();
-    Some(format!("place {place}{likely}"))
-}
-
-/// The likely wait, if it is known.
-pub fn likely(view: &Value) -> Option<String> {
-    let wait = &view["estimated_wait"];
-    let end = |name: &str| wait[name].as_str().map(output::clean);
-    Some(format!("{} to {}", end("from")?, end("to")?))
-}
-
-pub fn text(value: &Value, name: &str) -> String {
-    value[name].as_str().unwrap_or_default().to_owned()
 }
 
 /// There is no transfer before a person is requested.

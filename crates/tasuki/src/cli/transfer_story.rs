@@ -5,10 +5,9 @@ use anyhow::Result;
 use protocol::time::Time;
 use serde_json::{Value, json};
 
-use super::queue::name_of;
 use super::token::now;
-use super::transfer::{path_of, place, text};
 use super::transfer_words::Rung;
+use crate::cli::transfer_view::{name_of, path_of, place, text};
 use crate::client::{Call, Client, percent_encode};
 use crate::output::{self, clean};
 

@@ -3,7 +3,7 @@
 use protocol::time::Time;
 use serde_json::{Value, json};
 
-use super::transfer::{place, text};
+use crate::cli::transfer_view::{place, text};
 use crate::output::{clean, relative};
 
 /// `action` is the last part of the request's path, `asked` its body, `transfer` the answer.

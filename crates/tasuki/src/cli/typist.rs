@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
-use self::keys::{Did, Keys, LINE_BYTES_MAX, Line, Source};
+use self::keys::{Did, EditedLine, Keys, LINE_BYTES_MAX, Source};
 use self::terminal::Cbreak;
 use crate::output::{self, Echo};
 
@@ -49,7 +49,7 @@ pub type Questions = BTreeSet<usize>;
 #[derive(Debug)]
 pub struct Typist<S> {
     pub screen: Screen<S>,
-    lines: mpsc::Receiver<Line<S>>,
+    lines: mpsc::Receiver<EditedLine<S>>,
     /// How often Ctrl-C was pressed.
     pub interrupts: watch::Receiver<u32>,
     /// Dropped with the typist, which restores the terminal.
@@ -84,7 +84,7 @@ impl<S: Clone + Send + Sync + 'static> Typist<S> {
     }
 
     /// The next line; none after the last, or after Ctrl-C.
-    pub async fn next(&mut self) -> Option<Line<S>> {
+    pub async fn next(&mut self) -> Option<EditedLine<S>> {
         let interrupted = self.interrupted(1);
         tokio::select! {
             line = self.lines.recv() => line,
@@ -116,7 +116,7 @@ fn interrupts(is_terminal: bool) -> watch::Receiver<u32> {
     interrupts
 }
 
-fn read<S: Clone>(source: Source, screen: &Screen<S>, lines: &mpsc::Sender<Line<S>>) {
+fn read<S: Clone>(source: Source, screen: &Screen<S>, lines: &mpsc::Sender<EditedLine<S>>) {
     let mut keys = Keys::new(source);
     let mut input = std::io::stdin().lock();
     loop {

@@ -36,19 +36,19 @@ const ANSWERS: [(&[&str], &str); 4] = [
 ];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Next {
+pub enum BotStep {
     Say { text: String, in_reply_to: Option<u64> },
     HandOver { reason: String, summary: String, in_reply_to: u64 },
 }
 
 /// Bob's next action in a conversation that he holds, if any.
-pub fn next(conversation: &Value, messages: &[Value]) -> Option<Next> {
+pub fn next(conversation: &Value, messages: &[Value]) -> Option<BotStep> {
     let epoch = &conversation["epoch"];
     let kind = |message: &Value| message["from"]["kind"].as_str().unwrap_or_default().to_owned();
     let is_talk = |message: &&Value| matches!(kind(message).as_str(), "customer" | "agent");
     let last = messages.iter().rfind(is_talk);
     let is_new = last.is_none_or(|last| last["epoch"] != *epoch);
-    let say = |text: &str| Next::Say { text: text.to_owned(), in_reply_to: None };
+    let say = |text: &str| BotStep::Say { text: text.to_owned(), in_reply_to: None };
     if is_new {
         match came_back(messages, epoch) {
             Some("completed") => return Some(say(BACK)),
@@ -71,9 +71,9 @@ pub fn next(conversation: &Value, messages: &[Value]) -> Option<Next> {
         said.reverse();
         let summary = format!("The customer said: {}", said.join(" / "));
         let reason = "the customer asks for a person".to_owned();
-        return Some(Next::HandOver { reason, summary, in_reply_to: number });
+        return Some(BotStep::HandOver { reason, summary, in_reply_to: number });
     }
-    Some(Next::Say { text: answer(&text).to_owned(), in_reply_to: Some(number) })
+    Some(BotStep::Say { text: answer(&text).to_owned(), in_reply_to: Some(number) })
 }
 
 /// How the transfer ended that gave Bob the conversation back, if there was one.
@@ -122,8 +122,8 @@ mod tests {
             { "type": "agent-transfer", "status": status, "toAgent": { "agentId": to } }] })
     }
 
-    fn say(text: &str, in_reply_to: Option<u64>) -> Option<Next> {
-        Some(Next::Say { text: text.to_owned(), in_reply_to })
+    fn say(text: &str, in_reply_to: Option<u64>) -> Option<BotStep> {
+        Some(BotStep::Say { text: text.to_owned(), in_reply_to })
     }
 
     #[test]
@@ -131,7 +131,7 @@ mod tests {
         let person = |number, said: &str| {
             let summary = format!("The customer said: {said}");
             let reason = "the customer asks for a person".to_owned();
-            Some(Next::HandOver { reason, summary, in_reply_to: number })
+            Some(BotStep::HandOver { reason, summary, in_reply_to: number })
         };
         let hello = say(&format!("Hello Ana. {HELLO}"), None);
         let ask = || said(1, 1, "customer", "My bill is wrong");
@@ -167,7 +167,7 @@ mod tests {
         for text in ["I want a person", "agent please", "Can I talk to a human?", "real person"] {
             let messages = [said(1, 1, "customer", text)];
             let next = next(&json!({ "epoch": 1 }), &messages);
-            assert!(matches!(next, Some(Next::HandOver { .. })), "{text}: {next:?}");
+            assert!(matches!(next, Some(BotStep::HandOver { .. })), "{text}: {next:?}");
         }
     }
 }

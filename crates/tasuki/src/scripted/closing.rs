@@ -7,7 +7,7 @@ use engine::ports::ids::Ids;
 use protocol::time::Time;
 use serde_json::{Map, Value, json};
 
-use super::words::{DEFAULT_LANGUAGE, ENDED_BY_SERVER, Extent, Said, languages};
+use super::words::{DEFAULT_LANGUAGE, ENDED_BY_SERVER, Extent, SaidText, languages};
 use super::{AGENT_NAME, id};
 
 /// A session that ends in the middle.
@@ -77,6 +77,6 @@ fn event(cut: &Cut<'_>, number: u64, payload: Value, ids: &dyn Ids, now: Time) -
     let languages: Vec<&str> = languages().collect();
     let hints = json!({ "primary_language": DEFAULT_LANGUAGE, "available_languages": languages });
     event.insert("localization_hints".to_owned(), hints);
-    Said::from(ENDED_BY_SERVER).put_into(&mut event, DEFAULT_LANGUAGE, Extent::Whole);
+    SaidText::from(ENDED_BY_SERVER).put_into(&mut event, DEFAULT_LANGUAGE, Extent::Whole);
     Value::Object(event)
 }

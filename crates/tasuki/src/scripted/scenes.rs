@@ -5,8 +5,8 @@ use aaep::event::{Risk, ToolStatus};
 use serde_json::json;
 
 use super::choose::Scene;
-use super::step::{Asked, Call, Choice, Sentence, Step, Which};
-use super::words::{self, Said, Words};
+use super::step::{Choice, ScriptedCall, ScriptedQuestion, Sentence, Step, Which};
+use super::words::{self, SaidText, Words};
 
 /// An irreversible action deserves time to think, and to find the keyboard.
 const CONFIRMATION_SECONDS: u32 = 180;
@@ -14,7 +14,7 @@ const CONFIRMATION_SECONDS: u32 = 180;
 /// A choice of three is made faster.
 const CLARIFICATION_SECONDS: u32 = 120;
 
-const FETCH_BALANCE: Call = Call {
+const FETCH_BALANCE: ScriptedCall = ScriptedCall {
     which: Which::First,
     tool: "fetch_balance",
     doing: words::CHECKING_BALANCE,
@@ -25,7 +25,7 @@ const FETCH_BALANCE: Call = Call {
     irreversible: false,
 };
 
-const TRANSFER_FUNDS: Call = Call {
+const TRANSFER_FUNDS: ScriptedCall = ScriptedCall {
     which: Which::Second,
     tool: "transfer_funds",
     doing: words::TRANSFERRING,
@@ -36,7 +36,7 @@ const TRANSFER_FUNDS: Call = Call {
     irreversible: true,
 };
 
-const SEND_EMAIL: Call = Call {
+const SEND_EMAIL: ScriptedCall = ScriptedCall {
     which: Which::First,
     tool: "send_email",
     doing: words::SENDING,
@@ -47,7 +47,7 @@ const SEND_EMAIL: Call = Call {
     irreversible: true,
 };
 
-const DELETE_FILES: Call = Call {
+const DELETE_FILES: ScriptedCall = ScriptedCall {
     which: Which::First,
     tool: "delete_files",
     doing: words::DELETING,
@@ -58,7 +58,7 @@ const DELETE_FILES: Call = Call {
     irreversible: true,
 };
 
-const CHANGE_SETTING: Call = Call {
+const CHANGE_SETTING: ScriptedCall = ScriptedCall {
     which: Which::First,
     tool: "change_setting",
     doing: words::CHANGING,
@@ -69,7 +69,7 @@ const CHANGE_SETTING: Call = Call {
     irreversible: false,
 };
 
-const FIND_TABLES: Call = Call {
+const FIND_TABLES: ScriptedCall = ScriptedCall {
     which: Which::First,
     tool: "find_tables",
     doing: words::SEARCHING,
@@ -80,7 +80,7 @@ const FIND_TABLES: Call = Call {
     irreversible: false,
 };
 
-const BOOK_TABLE: Call = Call {
+const BOOK_TABLE: ScriptedCall = ScriptedCall {
     which: Which::Second,
     tool: "book_table",
     doing: words::BOOKING,
@@ -91,7 +91,7 @@ const BOOK_TABLE: Call = Call {
     irreversible: false,
 };
 
-const ASK_WEATHER: Call = Call {
+const ASK_WEATHER: ScriptedCall = ScriptedCall {
     which: Which::First,
     tool: "ask_weather",
     doing: words::ASKING_WEATHER,
@@ -102,7 +102,7 @@ const ASK_WEATHER: Call = Call {
     irreversible: false,
 };
 
-const FETCH_PAGE: Call = Call {
+const FETCH_PAGE: ScriptedCall = ScriptedCall {
     which: Which::First,
     tool: "fetch_page",
     doing: words::FETCHING,
@@ -150,7 +150,7 @@ impl Script {
     fn balance(&self) -> Vec<Step> {
         let mut steps = begin(words::SCENE_BALANCE, &["fetch_balance"]);
         // The answer says the balance.
-        steps.extend(use_tool(Call { done: words::WORKED, ..FETCH_BALANCE }));
+        steps.extend(use_tool(ScriptedCall { done: words::WORKED, ..FETCH_BALANCE }));
         steps.push(state("calling_tool", "writing_output", words::WRITING));
         steps.extend(self.write(&[words::SAY_BALANCE.into(), words::SAY_NO_BANK.into()]));
         steps.push(done(words::DONE));
@@ -173,7 +173,7 @@ impl Script {
     fn confirmed(
         &self,
         scene: Words,
-        call: Call,
+        call: ScriptedCall,
         asked: (Words, Words, Words),
         said: Words,
     ) -> Vec<Step> {
@@ -182,7 +182,12 @@ impl Script {
         steps
     }
 
-    fn confirmation(&self, call: Call, asked: (Words, Words, Words), said: &[Said]) -> Step {
+    fn confirmation(
+        &self,
+        call: ScriptedCall,
+        asked: (Words, Words, Words),
+        said: &[SaidText],
+    ) -> Step {
         let (summary, action, consequence) = asked;
         let mut accepted = use_tool(call);
         accepted.push(state("calling_tool", "writing_output", words::WRITING));
@@ -193,7 +198,7 @@ impl Script {
         let nothing = [words::SAY_NOTHING_DONE.into(), words::SAY_AS_BEFORE.into()];
         rejected.extend(self.write(&nothing));
         rejected.push(done(words::DONE));
-        Step::Ask(Box::new(Asked::Confirmation {
+        Step::Ask(Box::new(ScriptedQuestion::Confirmation {
             call,
             action,
             consequence,
@@ -205,7 +210,7 @@ impl Script {
         }))
     }
 
-    fn looked_up(&self, scene: Words, call: Call, said: Words) -> Vec<Step> {
+    fn looked_up(&self, scene: Words, call: ScriptedCall, said: Words) -> Vec<Step> {
         let mut steps = begin(scene, &[call.tool]);
         steps.extend(use_tool(call));
         steps.push(state("calling_tool", "writing_output", words::WRITING));
@@ -326,7 +331,7 @@ impl Script {
     }
 
     /// Sentences of one output, each after the other.
-    fn write(&self, sentences: &[Said]) -> Vec<Step> {
+    fn write(&self, sentences: &[SaidText]) -> Vec<Step> {
         let mut position = 0;
         let (mut steps, mut so_far) = (Vec::with_capacity(sentences.len()), Vec::new());
         // Japanese has no spaces between sentences.
@@ -351,13 +356,13 @@ fn begin(scene: Words, tools: &[&'static str]) -> Vec<Step> {
     ]
 }
 
-fn use_tool(call: Call) -> Vec<Step> {
+fn use_tool(call: ScriptedCall) -> Vec<Step> {
     let status = ToolStatus::Success;
     vec![Step::Invoke { call }, Step::Invoked { call, status, summary: call.done.into() }]
 }
 
 fn clarification(summary: Words, context: Words, choices: Vec<Choice>) -> Step {
-    Step::Ask(Box::new(Asked::Clarification {
+    Step::Ask(Box::new(ScriptedQuestion::Clarification {
         context,
         summary,
         timeout_seconds: CLARIFICATION_SECONDS,

@@ -4,33 +4,33 @@ use aaep::event::{Risk, ToolStatus, Urgency};
 use protocol::canonical;
 use serde_json::{Map, Value, json};
 
-use super::words::{Extent, Said, Words, languages};
+use super::words::{Extent, SaidText, Words, languages};
 use super::{NotTaken, Reply, WaitKind};
 
 #[derive(Debug, Clone)]
 pub enum Step {
     Started {
-        summary: Said,
+        summary: SaidText,
         tools: Vec<&'static str>,
     },
     State {
         from: &'static str,
         to: &'static str,
-        summary: Said,
+        summary: SaidText,
     },
     Progress {
         percent: u8,
         step: u8,
         n_steps: u8,
-        summary: Said,
+        summary: SaidText,
     },
     Invoke {
-        call: Call,
+        call: ScriptedCall,
     },
     Invoked {
-        call: Call,
+        call: ScriptedCall,
         status: ToolStatus,
-        summary: Said,
+        summary: SaidText,
     },
     /// `position` is in characters.
     Write {
@@ -40,21 +40,21 @@ pub enum Step {
         /// All sentences up to this one, for listeners in another language, joined or not.
         so_far: Vec<Sentence>,
     },
-    Ask(Box<Asked>),
+    Ask(Box<ScriptedQuestion>),
     HandOff {
-        summary: Said,
+        summary: SaidText,
         context: Value,
     },
     Completed {
-        summary: Said,
+        summary: SaidText,
     },
     Errored {
-        summary: Said,
+        summary: SaidText,
         code: &'static str,
         hint: Words,
     },
     Cancelled {
-        summary: Said,
+        summary: SaidText,
         reason: &'static str,
     },
 }
@@ -63,14 +63,14 @@ pub enum Step {
 #[derive(Debug, Clone, Copy)]
 pub struct Sentence {
     pub position: usize,
-    pub said: Said,
+    pub said: SaidText,
 }
 
 /// A question, and the steps after each answer.
 #[derive(Debug, Clone)]
-pub enum Asked {
+pub enum ScriptedQuestion {
     Confirmation {
-        call: Call,
+        call: ScriptedCall,
         action: Words,
         consequence: Words,
         summary: Words,
@@ -99,7 +99,7 @@ pub struct Choice {
 
 /// A tool call. Nothing is actually called.
 #[derive(Debug, Clone, Copy)]
-pub struct Call {
+pub struct ScriptedCall {
     pub which: Which,
     pub tool: &'static str,
     /// The texts while it is called, and once it has returned.
@@ -120,41 +120,48 @@ pub enum Which {
 
 /// The ids of one session.
 #[derive(Debug, Clone)]
-pub struct Names {
+pub struct ScriptNames {
     pub first_call: String,
     pub second_call: String,
     pub output: String,
 }
 
-impl Asked {
+impl ScriptedQuestion {
     pub fn kind(&self) -> WaitKind {
         match self {
-            Asked::Confirmation { .. } => WaitKind::Confirmation,
-            Asked::Clarification { .. } => WaitKind::Clarification,
+            ScriptedQuestion::Confirmation { .. } => WaitKind::Confirmation,
+            ScriptedQuestion::Clarification { .. } => WaitKind::Clarification,
         }
     }
 
     pub fn timeout(&self) -> u32 {
         match self {
-            Asked::Confirmation { timeout_seconds, .. }
-            | Asked::Clarification { timeout_seconds, .. } => *timeout_seconds,
+            ScriptedQuestion::Confirmation { timeout_seconds, .. }
+            | ScriptedQuestion::Clarification { timeout_seconds, .. } => *timeout_seconds,
         }
     }
 
     pub fn after(&self, reply: Reply<'_>) -> Result<Vec<Step>, NotTaken> {
         match (self, reply) {
-            (Asked::Confirmation { accepted, .. }, Reply::Accept) => Ok(accepted.clone()),
-            (Asked::Confirmation { rejected, .. }, Reply::Reject) => Ok(rejected.clone()),
+            (ScriptedQuestion::Confirmation { accepted, .. }, Reply::Accept) => {
+                Ok(accepted.clone())
+            }
+            (ScriptedQuestion::Confirmation { rejected, .. }, Reply::Reject) => {
+                Ok(rejected.clone())
+            }
             (
-                Asked::Confirmation { timed_out, .. } | Asked::Clarification { timed_out, .. },
+                ScriptedQuestion::Confirmation { timed_out, .. }
+                | ScriptedQuestion::Clarification { timed_out, .. },
                 Reply::TimedOut,
             ) => Ok(timed_out.clone()),
-            (Asked::Confirmation { .. }, Reply::Answer(_)) => Err(NotTaken::NotADecision),
-            (Asked::Clarification { choices, .. }, Reply::Answer(answer)) => {
+            (ScriptedQuestion::Confirmation { .. }, Reply::Answer(_)) => {
+                Err(NotTaken::NotADecision)
+            }
+            (ScriptedQuestion::Clarification { choices, .. }, Reply::Answer(answer)) => {
                 let chosen = choices.iter().find(|choice| choice.value == answer);
                 chosen.map(|choice| choice.steps.clone()).ok_or(NotTaken::NotAChoice)
             }
-            (Asked::Clarification { .. }, Reply::Accept | Reply::Reject) => {
+            (ScriptedQuestion::Clarification { .. }, Reply::Accept | Reply::Reject) => {
                 Err(NotTaken::NotAChoice)
             }
         }
@@ -220,12 +227,12 @@ impl Step {
 
     /// The fields that bind a confirmation to its exact call, and the texts in other languages that
     /// the event itself has no place for.
-    pub fn link(&self, names: &Names, language: &str) -> Map<String, Value> {
+    pub fn link(&self, names: &ScriptNames, language: &str) -> Map<String, Value> {
         let mut link = Map::new();
         let call = match self {
             Step::Ask(asked) => match &**asked {
-                Asked::Confirmation { call, .. } => Some(call),
-                Asked::Clarification { .. } => None,
+                ScriptedQuestion::Confirmation { call, .. } => Some(call),
+                ScriptedQuestion::Clarification { .. } => None,
             },
             Step::Invoke { call } => Some(call),
             Step::Started { .. }
@@ -283,7 +290,7 @@ impl Step {
         }
     }
 
-    fn summary(&self) -> Option<Said> {
+    fn summary(&self) -> Option<SaidText> {
         match self {
             Step::Started { summary, .. }
             | Step::State { summary, .. }
@@ -295,16 +302,15 @@ impl Step {
             | Step::Cancelled { summary, .. } => Some(*summary),
             Step::Invoke { call } => Some(call.doing.into()),
             Step::Ask(asked) => match &**asked {
-                Asked::Confirmation { summary, .. } | Asked::Clarification { summary, .. } => {
-                    Some((*summary).into())
-                }
+                ScriptedQuestion::Confirmation { summary, .. }
+                | ScriptedQuestion::Clarification { summary, .. } => Some((*summary).into()),
             },
             Step::Write { .. } => None,
         }
     }
 
     /// All fields of its type besides the envelope, except the reply token.
-    pub fn put_into(&self, event: &mut Map<String, Value>, names: &Names, language: &str) {
+    pub fn put_into(&self, event: &mut Map<String, Value>, names: &ScriptNames, language: &str) {
         let payload = match self {
             Step::Started { tools, .. } => json!({ "tools_available": tools }),
             Step::State { from, to, .. } => json!({ "from_state": from, "to_state": to }),
@@ -371,9 +377,9 @@ impl Step {
     }
 }
 
-fn question(asked: &Asked, language: &str) -> Value {
+fn question(asked: &ScriptedQuestion, language: &str) -> Value {
     let mut payload = match asked {
-        Asked::Confirmation { call, timeout_seconds, .. } => json!({
+        ScriptedQuestion::Confirmation { call, timeout_seconds, .. } => json!({
             "timeout_seconds": timeout_seconds,
             "default_decision": "reject",
             "risk_level": call.risk.as_str(),
@@ -381,14 +387,14 @@ fn question(asked: &Asked, language: &str) -> Value {
             "reversibility": if call.irreversible { "irreversible" } else { "reversible" },
             "allowed_replies": ["accept", "reject"],
         }),
-        Asked::Clarification { timeout_seconds, .. } => json!({
+        ScriptedQuestion::Clarification { timeout_seconds, .. } => json!({
             "timeout_seconds": timeout_seconds,
             "accepted_response_kinds": ["multiple_choice"],
         }),
     };
     for (name, text) in asked.texts(language).as_object().into_iter().flatten() {
         payload[name] = match (name.as_str(), asked) {
-            ("choices", Asked::Clarification { choices, .. }) => {
+            ("choices", ScriptedQuestion::Clarification { choices, .. }) => {
                 let label = |it: &Choice| json!({ "value": it.value, "label": text[it.value] });
                 choices.iter().map(label).collect()
             }
@@ -398,15 +404,15 @@ fn question(asked: &Asked, language: &str) -> Value {
     payload
 }
 
-impl Asked {
+impl ScriptedQuestion {
     /// Its texts in one language, by the names of the fields; labels by their values.
     fn texts(&self, language: &str) -> Value {
         match self {
-            Asked::Confirmation { action, consequence, .. } => json!({
+            ScriptedQuestion::Confirmation { action, consequence, .. } => json!({
                 "action": action.in_language(language),
                 "consequence": consequence.in_language(language),
             }),
-            Asked::Clarification { summary, context, choices, .. } => {
+            ScriptedQuestion::Clarification { summary, context, choices, .. } => {
                 let label = |it: &Choice| {
                     (it.value.to_owned(), Value::from(it.label.in_language(language)))
                 };
@@ -421,8 +427,8 @@ impl Asked {
     }
 }
 
-impl Call {
-    fn id<'n>(&self, names: &'n Names) -> &'n str {
+impl ScriptedCall {
+    fn id<'n>(&self, names: &'n ScriptNames) -> &'n str {
         match self.which {
             Which::First => &names.first_call,
             Which::Second => &names.second_call,

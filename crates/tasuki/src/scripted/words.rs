@@ -130,7 +130,7 @@ words! {
 
 /// A text with what is filled in.
 #[derive(Debug, Clone, Copy)]
-pub struct Said {
+pub struct SaidText {
     words: Words,
     with: Option<(&'static str, Words)>,
 }
@@ -153,8 +153,8 @@ impl Words {
         self.levels(language).normal
     }
 
-    pub fn with(self, name: &'static str, words: Words) -> Said {
-        Said { words: self, with: Some((name, words)) }
+    pub fn with(self, name: &'static str, words: Words) -> SaidText {
+        SaidText { words: self, with: Some((name, words)) }
     }
 
     fn levels(self, language: &str) -> &'static Levels {
@@ -164,13 +164,13 @@ impl Words {
     }
 }
 
-impl From<Words> for Said {
+impl From<Words> for SaidText {
     fn from(words: Words) -> Self {
         Self { words, with: None }
     }
 }
 
-impl Said {
+impl SaidText {
     pub fn in_language(self, language: &str) -> String {
         self.fill(self.words.in_language(language), language)
     }

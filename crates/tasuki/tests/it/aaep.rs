@@ -21,7 +21,7 @@ mod compat;
 use aaep::event::Decision;
 use axum::body::Body;
 use axum::http::Request;
-use engine::aaep::announce::Heard;
+use engine::aaep::announce::Counted;
 use gateways::listen::Peer;
 use http_body_util::BodyExt;
 use protocol::session::{Answer, Given};
@@ -145,7 +145,7 @@ async fn a_producer_announces_waits_and_goes_on() {
         bank.get("teller", &waiting),
         bank.node.engine.sessions().answer(&dana, &session, answer)
     );
-    assert_eq!(heard.expect("it is recorded"), Heard::Yes);
+    assert_eq!(heard.expect("it is recorded"), Counted::Yes);
     assert_eq!((&decided["status"], &decided["decision"]), (&json!("answered"), &json!("accept")));
     assert_eq!(decided["answered_by"], "agent:dana");
     let call = json!({ "tool": "transfer_funds", "tool_call_id": "call_2", "irreversible": true });

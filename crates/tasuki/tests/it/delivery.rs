@@ -4,6 +4,7 @@
 mod calling;
 mod hand_back;
 
+use engine::ports::store::StoreReads;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -333,7 +334,7 @@ async fn a_turn_that_arrives_twice_is_answered_once() {
         now,
         until: now.plus(Span::from_millis(1)),
         limit: 1,
-        names: engine::ports::store::Names::With("deliver/"),
+        names: engine::ports::store::EffectNames::With("deliver/"),
     };
     // A server claimed it, told bob, and died.
     assert_eq!(store.claim(lease).await.expect("the store works").len(), 1);

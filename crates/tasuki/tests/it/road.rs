@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use engine::Engine;
 use engine::ports::clock::ManualClock;
 use engine::ports::ids::SeededIds;
-use engine::ports::store::{Listener, Sequenced, Store};
+use engine::ports::store::{Listener, Sequenced, Store, StoreReads};
 use protocol::canonical::Hash;
 use protocol::ledger::{GENESIS, Stream};
 use store::Sqlite;

@@ -10,16 +10,15 @@ use engine::ports::store::Store;
 use engine::road::submit::{Done, Key, SubmitError};
 use protocol::agent::{self, Kind, Profile};
 use protocol::caller::{Caller, Principal, Role};
-use protocol::canonical;
 use protocol::handoff::command::Reject;
 use protocol::handoff::completion::Completion;
 use protocol::handoff::package::{OfferedContext, OfferedTask, OfferedWorkState};
 use protocol::handoff::{self, Offer, RejectReason};
 use protocol::ids::{AgentId, HandoffId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
-use protocol::message;
 use protocol::step::Command;
 use protocol::time::Time;
+use protocol::{canonical, message};
 
 /// The moment at which every scenario starts.
 pub fn start() -> Time {

@@ -9,7 +9,7 @@ use adapters::effect_runner::Outside;
 use adapters::webhook::Webhook;
 use engine::Engine;
 use engine::ports::clock::ManualClock;
-use engine::ports::store::InboxStatus;
+use engine::ports::store::{InboxStatus, StoreReads};
 use protocol::agent::Command as AgentCommand;
 use protocol::canonical;
 use protocol::ledger::Stream;

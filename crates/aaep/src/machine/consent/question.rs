@@ -12,7 +12,7 @@ pub struct Question {
     event_id: String,
     reply_token: String,
     due: Time,
-    asked: Asked,
+    asked: PendingQuestion,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub enum QuestionKind {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Asked {
+pub(super) enum PendingQuestion {
     Confirmation {
         target: Target,
         /// SHA-256 of the text.
@@ -55,7 +55,12 @@ pub(super) enum Reversal {
 }
 
 impl Question {
-    pub(super) fn new(event_id: String, reply_token: String, due: Time, asked: Asked) -> Self {
+    pub(super) fn new(
+        event_id: String,
+        reply_token: String,
+        due: Time,
+        asked: PendingQuestion,
+    ) -> Self {
         Self { event_id, reply_token, due, asked }
     }
 
@@ -76,26 +81,26 @@ impl Question {
 
     pub fn kind(&self) -> QuestionKind {
         match self.asked {
-            Asked::Confirmation { .. } => QuestionKind::Confirmation,
-            Asked::Clarification { .. } => QuestionKind::Clarification,
+            PendingQuestion::Confirmation { .. } => QuestionKind::Confirmation,
+            PendingQuestion::Clarification { .. } => QuestionKind::Clarification,
         }
     }
 
     /// The producer's default if a clarification is not answered.
     pub fn default_response(&self) -> Option<&str> {
         match &self.asked {
-            Asked::Clarification { default_response, .. } => default_response.as_deref(),
-            Asked::Confirmation { .. } => None,
+            PendingQuestion::Clarification { default_response, .. } => default_response.as_deref(),
+            PendingQuestion::Confirmation { .. } => None,
         }
     }
 
     pub(super) fn forget_default_response(&mut self) {
-        if let Asked::Clarification { default_response, .. } = &mut self.asked {
+        if let PendingQuestion::Clarification { default_response, .. } = &mut self.asked {
             *default_response = None;
         }
     }
 
-    pub(super) fn asked(&self) -> &Asked {
+    pub(super) fn asked(&self) -> &PendingQuestion {
         &self.asked
     }
 
@@ -106,18 +111,20 @@ impl Question {
     /// The target, if this is a confirmation with a link.
     pub(super) fn target(&self) -> Option<&Target> {
         match &self.asked {
-            Asked::Confirmation { target, .. } => Some(target),
-            Asked::Clarification { .. } => None,
+            PendingQuestion::Confirmation { target, .. } => Some(target),
+            PendingQuestion::Clarification { .. } => None,
         }
     }
 
     /// Whether it asks for the same action.
     pub(super) fn is_about(&self, target: &Target, words: &str) -> bool {
-        let Asked::Confirmation { target: own, action, .. } = &self.asked else { return false };
+        let PendingQuestion::Confirmation { target: own, action, .. } = &self.asked else {
+            return false;
+        };
         own.is_same(action, target, words)
     }
 
-    pub(super) fn settled(self, outcome: Outcome) -> (Settled, Asked) {
+    pub(super) fn settled(self, outcome: Outcome) -> (Settled, PendingQuestion) {
         let Question { event_id, reply_token, asked, .. } = self;
         (Settled { event_id, reply_token, outcome }, asked)
     }

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::question::{Asked, Reversal};
+use super::question::{PendingQuestion, Reversal};
 use super::{Consents, Covers, Grant, Lasts, Question};
 use crate::event::{Decision, ResponseKind};
 use crate::machine::Session;
@@ -70,7 +70,8 @@ impl Session {
         lasts: Lasts,
     ) -> Result<Settled, NotSettled> {
         let index = self.consents.in_time(reply_token, now)?;
-        let Asked::Confirmation { allowed, reversal, .. } = self.consents.questions[index].asked()
+        let PendingQuestion::Confirmation { allowed, reversal, .. } =
+            self.consents.questions[index].asked()
         else {
             return Err(NotSettled::WrongKind);
         };
@@ -92,7 +93,7 @@ impl Session {
     ) -> Result<Settled, NotSettled> {
         let index = self.consents.in_time(reply_token, now)?;
         let question = &self.consents.questions[index];
-        let Asked::Clarification { kinds, choices, .. } = question.asked() else {
+        let PendingQuestion::Clarification { kinds, choices, .. } = question.asked() else {
             return Err(NotSettled::WrongKind);
         };
         if !response.fits(kinds, choices) {
@@ -116,13 +117,13 @@ impl Session {
             return Err(NotSettled::NotDue);
         }
         let decision = match (question.asked(), audience) {
-            (Asked::Clarification { .. }, _) => {
+            (PendingQuestion::Clarification { .. }, _) => {
                 let question = self.consents.questions.remove(index);
                 return Ok(question.settled(Outcome::Unanswered).0);
             }
-            (Asked::Confirmation { reversal: Reversal::Irreversible, .. }, _)
-            | (Asked::Confirmation { .. }, Audience::NoListener) => Decision::Reject,
-            (Asked::Confirmation { default, .. }, Audience::Able) => *default,
+            (PendingQuestion::Confirmation { reversal: Reversal::Irreversible, .. }, _)
+            | (PendingQuestion::Confirmation { .. }, Audience::NoListener) => Decision::Reject,
+            (PendingQuestion::Confirmation { default, .. }, Audience::Able) => *default,
         };
         Ok(self.consents.settle(index, decision, By::Timeout))
     }
@@ -153,7 +154,7 @@ impl Consents {
             Decision::Reject => Outcome::Rejected,
         };
         let (settled, asked) = question.settled(outcome);
-        let Asked::Confirmation { target, action, reversal, .. } = asked else {
+        let PendingQuestion::Confirmation { target, action, reversal, .. } = asked else {
             unreachable!("only a confirmation is decided");
         };
         match decision {

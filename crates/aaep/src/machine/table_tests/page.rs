@@ -4,8 +4,7 @@
 use std::path::Path;
 
 use super::broken::{refused, rows};
-use crate::machine::rules;
-use crate::machine::{CALLS_MAX, CONSENTS_MAX, OUTPUTS_MAX, QUESTIONS_MAX, REFUSED_MAX};
+use crate::machine::{CALLS_MAX, CONSENTS_MAX, OUTPUTS_MAX, QUESTIONS_MAX, REFUSED_MAX, rules};
 
 const PAGE: &str = "docs/aaep-rules.md";
 

@@ -2,6 +2,7 @@
 //! with theirs.
 
 use super::*;
+use crate::extension::{put_into_extension, take_from_extension};
 
 /// Pushes all events at their times, polls whenever the shaper asks for it, and notes the
 /// deliveries: the time in milliseconds, then the text, the percentage, the states or the type.

@@ -55,7 +55,7 @@ struct Sessions {
 
 #[derive(Debug, Default)]
 struct Speaking {
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<WaitingRequest>,
     /// The size of all waiting requests.
     size: Size,
     /// Notified when a request arrives that must not wait.
@@ -63,7 +63,7 @@ struct Speaking {
 }
 
 #[derive(Debug)]
-pub struct Waiting {
+pub struct WaitingRequest {
     pub caller: Caller,
     pub events: Vec<Said>,
     pub answer: oneshot::Sender<Result<Done, SubmitError>>,
@@ -79,7 +79,12 @@ struct Size {
 impl Announcing {
     /// Queues a request. Returns whether the caller must start the task that writes for the
     /// session.
-    pub fn push(&self, stream: &Stream, waiting: Waiting, now: Time) -> Result<bool, StoreError> {
+    pub fn push(
+        &self,
+        stream: &Stream,
+        waiting: WaitingRequest,
+        now: Time,
+    ) -> Result<bool, StoreError> {
         let is_calm = self.lock().wait(now).is_none();
         // Events are read only where it matters, and without the lock on the queues.
         let may_wait = !is_calm && waiting.events.iter().all(is_piece);
@@ -135,7 +140,7 @@ impl Announcing {
 
     /// The requests that go into the next entry, in order. If there are none, the session is
     /// removed.
-    pub fn take(&self, stream: &Stream) -> Option<Vec<Waiting>> {
+    pub fn take(&self, stream: &Stream) -> Option<Vec<WaitingRequest>> {
         let mut all = self.lock();
         let session = all.speaking.get_mut(stream)?;
         let Some(first) = session.waiting.pop_front() else {
@@ -189,7 +194,7 @@ impl Sessions {
 }
 
 impl Size {
-    fn and(self, waiting: &Waiting) -> Self {
+    fn and(self, waiting: &WaitingRequest) -> Self {
         Self {
             n_requests: self.n_requests + 1,
             n_events: self.n_events + waiting.events.len(),

@@ -12,7 +12,7 @@ use protocol::subscription::{self, OPEN_MAX};
 use protocol::{codec, session};
 
 use crate::aaep::Listeners;
-use crate::ports::store::StoreError;
+use crate::ports::store::{StoreError, StoreReads};
 use crate::road::submit::SubmitError;
 
 /// The question behind a token.

@@ -12,11 +12,11 @@ const QUESTIONS_MAX: usize = 65_536;
 /// The questions that were told to a listener that can answer them. They are lost with the process:
 /// then no listener counts as able, and what was asked is refused rather than granted.
 #[derive(Debug, Default)]
-pub struct Asked {
+pub struct AnswerableQuestions {
     questions: Mutex<HashSet<(Stream, String)>>,
 }
 
-impl Asked {
+impl AnswerableQuestions {
     pub(super) fn note(&self, session: &Stream, event_id: &str) {
         let mut questions = self.lock();
         if questions.len() >= QUESTIONS_MAX {

@@ -1,12 +1,13 @@
 //! A question as one listener gets it: with a token of its own, and the question's current state. A
 //! listener that joins late is told how much time is left, or that the question is settled.
 
-use aaep::shape::{Body, Cursor, put_into_extension, take_from_extension};
+use aaep::extension::{put_into_extension, take_from_extension};
+use aaep::shape::{Body, Cursor};
 use aaep::stamp::stamp;
 use protocol::session::reply_token::Put;
 use serde_json::{Map, Value};
 
-use super::{CONFIRMATION, Listening, Told};
+use super::{CONFIRMATION, Listening, ReadyEvent};
 use crate::aaep::announce::session_stream;
 use crate::aaep::sessions::Question;
 use crate::ports::store::StoreError;
@@ -18,12 +19,12 @@ const SETTLED: &str = "settled";
 
 impl Listening {
     /// The question to tell next. Dropping the future loses nothing.
-    pub(super) async fn next_question(&mut self) -> Result<Option<Told>, StoreError> {
+    pub(super) async fn next_question(&mut self) -> Result<Option<ReadyEvent>, StoreError> {
         let Some(delivery) = &self.asking else { return Ok(None) };
         let id = delivery.id.is_some().then_some(delivery.cursor);
         let body = self.question(delivery.cursor, &delivery.body).await?;
         self.asking = None;
-        Ok(Some(Told { body, id }))
+        Ok(Some(ReadyEvent { body, id }))
     }
 
     /// A question with the token with which this listener may answer it.

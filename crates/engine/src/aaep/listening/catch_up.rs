@@ -8,19 +8,18 @@ use aaep::cursor::Cursor;
 use aaep::shape::Body;
 use aaep::stamp::stamp;
 use aaep::{CONTEXT, EXTENSION, EXTENSION_CONTEXT, VERSION};
-use protocol::canonical;
 use protocol::ledger::{Stream, Subject};
-use protocol::narrator;
 use protocol::narrator::texts::{Message, hints};
-use protocol::session::state::Place;
+use protocol::session::state::EventPlace;
 use protocol::session::{ANSWER_DEADLINE, ANSWER_WAIT_MAX, Question, Session};
 use protocol::step::State;
 use protocol::time::Time;
+use protocol::{canonical, narrator};
 use serde_json::json;
 
-use super::{Listening, Told, announced, subscription_stream};
+use super::{Listening, ReadyEvent, announced, subscription_stream};
 use crate::aaep::announce::session_stream;
-use crate::ports::store::{Due, List, ListOf, StoreError};
+use crate::ports::store::{Due, List, ListOf, StoreError, StoreReads};
 
 /// Sessions whose state a new listener is told. A person cannot follow more by ear. Open questions
 /// are told for all sessions that are looked at.
@@ -38,8 +37,8 @@ const STATE_CHANGED: &str = "aaep:agent.state.changed";
 /// What is told first. A question is read only when it is told.
 #[derive(Debug)]
 pub enum First {
-    Told(Told),
-    Question { session: Stream, place: Place, until: Cursor },
+    Told(ReadyEvent),
+    Question { session: Stream, place: EventPlace, until: Cursor },
 }
 
 impl Listening {
@@ -85,7 +84,7 @@ impl Listening {
     }
 
     /// The next question, in its current state. Dropping the future loses nothing.
-    pub(super) async fn next_first(&mut self) -> Result<Option<Told>, StoreError> {
+    pub(super) async fn next_first(&mut self) -> Result<Option<ReadyEvent>, StoreError> {
         while let Some(First::Question { session, place, until }) = self.first.front() {
             let told = self.open_question(session, *place, *until).await?;
             self.first.pop_front();
@@ -158,16 +157,16 @@ impl Listening {
             let language = honored.languages.as_deref().and_then(<[String]>::first);
             let language = language.map_or("en", String::as_str);
             let body = Body::Copy(stands(session, language, self.engine.clock.now()));
-            self.first.push_back(First::Told(Told { body, id: None }));
+            self.first.push_back(First::Told(ReadyEvent { body, id: None }));
         }
     }
 
     async fn open_question(
         &self,
         session: &Stream,
-        place: Place,
+        place: EventPlace,
         until: Cursor,
-    ) -> Result<Option<Told>, StoreError> {
+    ) -> Result<Option<ReadyEvent>, StoreError> {
         let page = self.engine.store.history(session, place.position + 1, 1).await?;
         let Some(entry) = page.first() else { return Ok(None) };
         let at = Cursor::at(entry.seq, place.index);
@@ -177,7 +176,7 @@ impl Listening {
         let found = announced(entry).into_iter().find(|one| one.index == at.index);
         let Some(one) = found else { return Ok(None) };
         let body = self.question(at, &Body::Verbatim(one.event)).await?;
-        Ok(Some(Told { body, id: None }))
+        Ok(Some(ReadyEvent { body, id: None }))
     }
 }
 

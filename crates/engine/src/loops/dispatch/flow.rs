@@ -24,13 +24,13 @@ const NEWEST_SHARE: f64 = 0.1;
 
 #[derive(Debug, Default)]
 pub struct Flows {
-    known: Mutex<Known>,
+    known: Mutex<FlowTable>,
 }
 
 type Queue = (TeamspaceId, AgentId);
 
 #[derive(Debug, Default)]
-struct Known {
+struct FlowTable {
     queues: HashMap<Queue, Measured>,
     connected: HashMap<TransferId, (Queue, Time)>,
 }
@@ -93,7 +93,7 @@ impl Flows {
         Flow { slots, handle_time, n_assigned, during: DURING }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, FlowTable> {
         self.known.lock().expect("nothing panics in here")
     }
 }

@@ -7,7 +7,7 @@ use protocol::transfer::Transfer;
 use protocol::transfer::decide::is_in_queue;
 
 use crate::loops::Queues;
-use crate::ports::store::{Listed, StoreError};
+use crate::ports::store::{Listed, StoreError, StoreReads};
 
 /// The people of a queue who are there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 
 use aaep::handshake::{Close, Handshake};
-use engine::aaep::listening::{Heard, Listening};
+use engine::aaep::listening::{ListenerNews, Listening};
 use engine::aaep::sessions::Question;
 use engine::ports::store::StoreError;
 use engine::road::submit::SubmitError;
@@ -25,7 +25,7 @@ use crate::http::aaep::sessions::EVENTS_BYTES_MAX;
 use crate::http::aaep::state::Aaep;
 use crate::http::shared::auth::Asker;
 use crate::http::shared::cursors;
-use crate::http::shared::streams::Place;
+use crate::http::shared::streams::OpenStream;
 
 pub use wire::{Farewell, Gone, Incoming, Wire};
 pub use words::{closed, refused};
@@ -67,11 +67,11 @@ pub struct Connection {
     /// The secret with which to check again whether the caller is still allowed; none for the
     /// owner.
     pub secret: Option<String>,
-    pub _place: Place,
+    pub _place: OpenStream,
 }
 
 /// A connection at work.
-struct Open<W> {
+struct ConnectionState<W> {
     connection: Connection,
     /// Among all connections, for its rate.
     id: u64,
@@ -106,11 +106,11 @@ struct Announced {
     result: Result<(), SubmitError>,
 }
 
-enum Next {
+enum ConnectionStep {
     Incoming(Incoming),
     Announced(Announced),
     Settled(Result<(Asking, Question), StoreError>),
-    Heard(Result<Heard, StoreError>),
+    Heard(Result<ListenerNews, StoreError>),
     Beat,
     Ping,
     Stop,
@@ -123,7 +123,7 @@ impl Connection {
     /// Runs until one side ends it. `first` was read before the peer was identified.
     pub async fn run<W: Wire>(self, wire: W, first: Option<String>) {
         let id = self.gateway.next_socket();
-        let open = Open {
+        let open = ConnectionState {
             connection: self,
             id,
             wire,
@@ -154,7 +154,7 @@ impl Connection {
     }
 }
 
-impl<W: Wire> Open<W> {
+impl<W: Wire> ConnectionState<W> {
     async fn converse(mut self, first: Option<String>) {
         let farewell = match self.begin(first).await {
             Ok(()) => self.go_on().await,
@@ -180,32 +180,32 @@ impl<W: Wire> Open<W> {
         loop {
             let has_room = self.has_room();
             let next = tokio::select! {
-                incoming = self.wire.receive(), if has_room => Next::Incoming(incoming),
-                Some(done) = self.announcing.next() => Next::Announced(done),
-                Some(settled) = self.asking.next() => Next::Settled(settled),
-                heard = heard(&mut self.subscription) => Next::Heard(heard),
-                () = &mut beat => Next::Beat,
-                () = &mut ping, if W::IS_PINGED => Next::Ping,
-                () = stopped(&mut stopping) => Next::Stop,
+                incoming = self.wire.receive(), if has_room => ConnectionStep::Incoming(incoming),
+                Some(done) = self.announcing.next() => ConnectionStep::Announced(done),
+                Some(settled) = self.asking.next() => ConnectionStep::Settled(settled),
+                heard = heard(&mut self.subscription) => ConnectionStep::Heard(heard),
+                () = &mut beat => ConnectionStep::Beat,
+                () = &mut ping, if W::IS_PINGED => ConnectionStep::Ping,
+                () = stopped(&mut stopping) => ConnectionStep::Stop,
             };
             let said = match next {
-                Next::Incoming(incoming) => self.hear(incoming).await,
-                Next::Announced(done) => Ok(self.announced(done)),
-                Next::Settled(settled) => {
+                ConnectionStep::Incoming(incoming) => self.hear(incoming).await,
+                ConnectionStep::Announced(done) => Ok(self.announced(done)),
+                ConnectionStep::Settled(settled) => {
                     settled.map_err(Farewell::from).map(|(asking, question)| {
                         words::decided(asking, question).into_iter().collect()
                     })
                 }
-                Next::Heard(heard) => self.tell(heard).await,
-                Next::Beat => {
+                ConnectionStep::Heard(heard) => self.tell(heard).await,
+                ConnectionStep::Beat => {
                     beat = clock.sleep(BEAT);
                     self.connection.check().await.map(|()| Vec::new())
                 }
-                Next::Ping => {
+                ConnectionStep::Ping => {
                     ping = clock.sleep(ping_every);
                     self.ping().await.map(|()| Vec::new())
                 }
-                Next::Stop => Err(Farewell::Stopping),
+                ConnectionStep::Stop => Err(Farewell::Stopping),
             };
             let done = match said {
                 Ok(messages) => self.say(messages).await,
@@ -235,11 +235,11 @@ impl<W: Wire> Open<W> {
     }
 
     /// An event, and those that are ready to be told with it.
-    async fn tell(&mut self, heard: Result<Heard, StoreError>) -> Said {
+    async fn tell(&mut self, heard: Result<ListenerNews, StoreError>) -> Said {
         let Some(own) = &mut self.subscription else { return Ok(Vec::new()) };
         let told = match heard? {
-            Heard::Told(told) => told,
-            Heard::Closed(closed) => {
+            ListenerNews::Told(told) => told,
+            ListenerNews::Closed(closed) => {
                 let close = Handshake::Close(Close {
                     subscription_id: own.id.to_string(),
                     reason_code: Some(closed.code),
@@ -316,7 +316,7 @@ impl<W: Wire> Open<W> {
 }
 
 /// The next event of the subscription, if there is one.
-async fn heard(subscription: &mut Option<Box<Subscribed>>) -> Result<Heard, StoreError> {
+async fn heard(subscription: &mut Option<Box<Subscribed>>) -> Result<ListenerNews, StoreError> {
     match subscription {
         Some(own) => own.listening.next().await,
         None => std::future::pending().await,

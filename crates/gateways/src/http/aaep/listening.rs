@@ -13,7 +13,7 @@ use axum::extract::{FromRequest, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use engine::aaep::handshake::Host;
-use engine::aaep::listening::{Heard, Listening, Resume, Told};
+use engine::aaep::listening::{ListenerNews, Listening, ReadyEvent, Resume};
 use engine::read::access::Bearer;
 use futures_util::{StreamExt, stream};
 use protocol::caller::Caller;
@@ -29,9 +29,9 @@ use crate::body::read_body;
 use crate::http::aaep::state::Aaep;
 use crate::http::shared::auth::{Asker, authenticate, bearer_secret};
 use crate::http::shared::cursors;
-use crate::http::shared::input::Asked;
+use crate::http::shared::input::QueryParameters;
 use crate::http::shared::problem::Problem;
-use crate::http::shared::streams::Place;
+use crate::http::shared::streams::OpenStream;
 
 /// The largest message of a listener: its terms, or an answer of the longest kind.
 pub const MESSAGE_BYTES_MAX: usize = 128 * 1024;
@@ -197,7 +197,7 @@ pub async fn listen(
     State(gateway): State<Aaep>,
     asker: Asker,
     headers: HeaderMap,
-    Asked(input): Asked<ListenInput>,
+    QueryParameters(input): QueryParameters<ListenInput>,
 ) -> Result<Response, Problem> {
     let none = || Problem::not_found("subscription");
     let id: SubscriptionId = input.subscription_id.parse().map_err(|_| none())?;
@@ -205,7 +205,7 @@ pub async fn listen(
     if *gateway.stopping.borrow() {
         return Err(Problem::new("stopping", "the server is stopping"));
     }
-    let place = Place::take(&gateway, &asker, gateway.limits.streams_per_token_max)?;
+    let place = OpenStream::take(&gateway, &asker, gateway.limits.streams_per_token_max)?;
     let goes_on = resume != Resume::No;
     let listening = gateway.engine.listeners().listen(&asker.caller, &id, resume).await?;
     let mut listening = listening.ok_or_else(none)?;
@@ -215,7 +215,7 @@ pub async fn listen(
     let secret = bearer_secret(&headers)?.map(str::to_owned);
     let stopping = gateway.stopping.clone();
     let (caller, looked_at) = (asker.caller, gateway.engine.clock().now());
-    let open = Open {
+    let open = OpenListening {
         gateway,
         id,
         caller,
@@ -227,7 +227,7 @@ pub async fn listen(
         _place: place,
     };
     let greeting = stream::once(future::ready(open.sign_of_life("retry: 1000\n: connected")));
-    let chunks = greeting.chain(stream::unfold(Some(open), Open::continued));
+    let chunks = greeting.chain(stream::unfold(Some(open), OpenListening::continued));
     let body = Body::from_stream(chunks.map(Ok::<_, Infallible>));
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream; charset=utf-8"),
@@ -248,7 +248,7 @@ fn resume(gateway: &Aaep, caller: &Caller, headers: &HeaderMap) -> Result<Resume
 }
 
 /// One open stream. It lives as long as its connection, and advances when that asks for more.
-struct Open {
+struct OpenListening {
     gateway: Aaep,
     id: SubscriptionId,
     caller: Caller,
@@ -261,30 +261,30 @@ struct Open {
     looked_at: Time,
     /// Since the last heartbeat.
     n_looks: u32,
-    _place: Place,
+    _place: OpenStream,
 }
 
-enum Next {
-    Heard(Heard),
+enum ListeningStep {
+    Heard(ListenerNews),
     Look,
     Stop,
 }
 
-impl Open {
+impl OpenListening {
     /// What is sent next, and the stream after it; nothing once it is over.
     async fn continued(open: Option<Self>) -> Option<(Bytes, Option<Self>)> {
         let mut open = open?;
         loop {
             let next = tokio::select! {
                 heard = open.listening.next() => match heard {
-                    Ok(heard) => Next::Heard(heard),
+                    Ok(heard) => ListeningStep::Heard(heard),
                     Err(error) => {
                         tracing::warn!(%error, "a subscription was cut off");
-                        Next::Stop
+                        ListeningStep::Stop
                     }
                 },
-                () = open.gateway.engine.clock().sleep(LOOK) => Next::Look,
-                () = stopped(&mut open.stopping) => Next::Stop,
+                () = open.gateway.engine.clock().sleep(LOOK) => ListeningStep::Look,
+                () = stopped(&mut open.stopping) => ListeningStep::Stop,
             };
             // This also runs while there is always something to send.
             let now = open.gateway.engine.clock().now();
@@ -298,23 +298,25 @@ impl Open {
                 }
             }
             match next {
-                Next::Heard(Heard::Told(told)) => return Some((open.several(&told), Some(open))),
-                Next::Heard(Heard::Closed(closed)) => {
+                ListeningStep::Heard(ListenerNews::Told(told)) => {
+                    return Some((open.several(&told), Some(open)));
+                }
+                ListeningStep::Heard(ListenerNews::Closed(closed)) => {
                     return Some((open.closing(&closed.code, &closed.message), None));
                 }
-                Next::Look => {
+                ListeningStep::Look => {
                     open.n_looks = (open.n_looks + 1) % LOOKS_PER_BEAT;
                     if open.n_looks == 0 {
                         return Some((open.sign_of_life(": beat"), Some(open)));
                     }
                 }
-                Next::Stop => return None,
+                ListeningStep::Stop => return None,
             }
         }
     }
 
     /// An event, and those that are ready to be told with it.
-    fn several(&mut self, told: &Told) -> Bytes {
+    fn several(&mut self, told: &ReadyEvent) -> Bytes {
         let mut text = Vec::with_capacity(told.text().len() + 96);
         self.frame(&mut text, told);
         while text.len() < CHUNK_BYTES {
@@ -326,7 +328,7 @@ impl Open {
 
     /// Without an id if something older is still to come: a listener that resumes gets it again,
     /// and recognises it by its `event_id`.
-    fn frame(&self, text: &mut Vec<u8>, told: &Told) {
+    fn frame(&self, text: &mut Vec<u8>, told: &ReadyEvent) {
         if let Some(id) = told.id {
             let id = cursors::announced(&self.gateway, &self.caller.teamspace, id);
             writeln!(text, "id: {id}").expect("a vector takes everything");

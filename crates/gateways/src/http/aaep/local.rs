@@ -18,7 +18,7 @@ use crate::http::aaep::connection::{
 use crate::http::aaep::state::Aaep;
 use crate::http::shared::auth::{Asker, from_owner, from_token};
 use crate::http::shared::problem::Problem;
-use crate::http::shared::streams::Place;
+use crate::http::shared::streams::OpenStream;
 
 /// Connections at once; further ones are closed at once. One user has few screen readers and
 /// agents.
@@ -104,7 +104,7 @@ async fn converse(gateway: Aaep, stream: UnixStream) {
     };
     match identify(&gateway, &first).await {
         Ok((asker, secret, rest)) => {
-            let place = Place::take(&gateway, &asker, gateway.limits.streams_per_token_max);
+            let place = OpenStream::take(&gateway, &asker, gateway.limits.streams_per_token_max);
             match place {
                 Ok(_place) => Connection { gateway, asker, secret, _place }.run(wire, rest).await,
                 Err(problem) => refuse(wire, problem, Farewell::Violation("too many")).await,

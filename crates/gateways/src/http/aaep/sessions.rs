@@ -28,7 +28,7 @@ use crate::http::aaep::critical::count_critical;
 use crate::http::aaep::state::Aaep;
 use crate::http::shared::auth::{Asker, authenticate};
 use crate::http::shared::cursors;
-use crate::http::shared::input::{Asked, Named, Names};
+use crate::http::shared::input::{Named, Names, QueryParameters};
 use crate::http::shared::paging::{ListPage, parse_limit};
 use crate::http::shared::problem::Problem;
 
@@ -282,7 +282,7 @@ pub async fn announce(
 pub async fn list(
     State(gateway): State<Aaep>,
     asker: Asker,
-    Asked(input): Asked<SessionsInput>,
+    QueryParameters(input): QueryParameters<SessionsInput>,
 ) -> Result<Json<ListPage<SessionView>>, Problem> {
     let caller = asker.member()?.caller;
     let limit = parse_limit(input.limit.as_deref())?;
@@ -315,7 +315,7 @@ pub async fn events(
     State(gateway): State<Aaep>,
     asker: Asker,
     Named(id): Named<SessionId>,
-    Asked(input): Asked<SessionEventsInput>,
+    QueryParameters(input): QueryParameters<SessionEventsInput>,
 ) -> Result<Json<SessionEvents>, Problem> {
     let caller = asker.member()?.caller;
     visible(&gateway, &caller, &id).await?;
@@ -345,7 +345,7 @@ pub async fn decision(
     State(gateway): State<Aaep>,
     asker: Asker,
     path: Result<Path<(String, String)>, PathRejection>,
-    Asked(input): Asked<DecisionInput>,
+    QueryParameters(input): QueryParameters<DecisionInput>,
 ) -> Result<Json<DecisionView>, Problem> {
     let caller = asker.member()?.caller;
     let nothing = || Problem::not_found("session");

@@ -26,7 +26,7 @@ use crate::http::admin::token_view::TokenIssued;
 use crate::http::admin::tokens::new_secret;
 use crate::http::shared::auth::Asker;
 use crate::http::shared::gateway::Gateway;
-use crate::http::shared::input::{Asked, Write};
+use crate::http::shared::input::{QueryParameters, Write};
 use crate::http::shared::paging::{ListPage, PageInput, parse_cursor, parse_limit};
 use crate::http::shared::problem::Problem;
 
@@ -126,7 +126,7 @@ pub async fn configure(
 pub async fn list(
     State(gateway): State<Gateway>,
     asker: Asker,
-    Asked(input): Asked<PageInput>,
+    QueryParameters(input): QueryParameters<PageInput>,
 ) -> Result<Json<ListPage<TeamspaceListed>>, Problem> {
     runs_the_server(asker)?;
     let limit = parse_limit(input.limit.as_deref())?;

@@ -23,7 +23,7 @@ use crate::http::admin::token_view;
 use crate::http::admin::token_view::{TokenIssued, TokenView};
 use crate::http::shared::auth::Asker;
 use crate::http::shared::gateway::Gateway;
-use crate::http::shared::input::{Asked, Named, Nothing, Write};
+use crate::http::shared::input::{Named, Nothing, QueryParameters, Write};
 use crate::http::shared::paging::{ListPage, PageInput, parse_limit};
 use crate::http::shared::problem::Problem;
 use crate::http::shared::{cursors, lookup};
@@ -168,7 +168,7 @@ pub async fn revoke(
 pub async fn list(
     State(gateway): State<Gateway>,
     asker: Asker,
-    Asked(input): Asked<PageInput>,
+    QueryParameters(input): QueryParameters<PageInput>,
 ) -> Result<Json<ListPage<TokenView>>, Problem> {
     let asker = asker.operator()?;
     let limit = parse_limit(input.limit.as_deref())?;

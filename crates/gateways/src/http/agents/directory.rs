@@ -17,7 +17,7 @@ use crate::http::agents::view::AgentView;
 use crate::http::shared::auth::Asker;
 use crate::http::shared::cursors;
 use crate::http::shared::gateway::Gateway;
-use crate::http::shared::input::{Asked, Chosen, Named, Write};
+use crate::http::shared::input::{Chosen, Named, QueryParameters, Write};
 use crate::http::shared::lookup::stream;
 use crate::http::shared::paging::{ListPage, parse_limit};
 use crate::http::shared::problem::Problem;
@@ -62,7 +62,7 @@ pub struct AgentsInput {
 pub async fn list(
     State(gateway): State<Gateway>,
     asker: Asker,
-    Asked(input): Asked<AgentsInput>,
+    QueryParameters(input): QueryParameters<AgentsInput>,
 ) -> Result<Json<ListPage<AgentView>>, Problem> {
     let asker = asker.member()?;
     let limit = parse_limit(input.limit.as_deref())?;

@@ -9,7 +9,6 @@ use protocol::conversation::Event as ConversationEvent;
 use protocol::conversation::reader::Reader;
 use protocol::ids::ConversationId;
 use protocol::ledger::Erased;
-use protocol::transfer::Event;
 use protocol::transfer::bundle::{Bundle, BundleId};
 use serde_json::Value;
 
@@ -92,25 +91,5 @@ fn made_by(line: &Sequenced, id: BundleId) -> Option<Option<Bundle>> {
         return None;
     }
     let Some(ConversationEvent::Transfer(event)) = history::event(line) else { return None };
-    match event {
-        Event::Requested(it) if it.transfer == id.transfer => {
-            Some(it.bundle.filter(|_| id.leg == 0))
-        }
-        Event::LegRequested(it) if it.transfer == id.transfer && it.leg == id.leg => {
-            Some(it.bundle)
-        }
-        Event::Requested(_)
-        | Event::LegRequested(_)
-        | Event::Queued(_)
-        | Event::Ringing(_)
-        | Event::Returned(_)
-        | Event::Connected(_)
-        | Event::Consulted(_)
-        | Event::Held(_)
-        | Event::Resumed(_)
-        | Event::LegEnded(_)
-        | Event::Noted(_)
-        | Event::Over(_)
-        | Event::Rated(_) => None,
-    }
+    event.bundle(id).map(|bundle| bundle.cloned())
 }

@@ -29,7 +29,7 @@ use crate::http::conversations::access::{conversation_of, stream, visible};
 use crate::http::conversations::lifecycle::{Taken, taken};
 use crate::http::shared::auth::Asker;
 use crate::http::shared::gateway::Gateway;
-use crate::http::shared::input::{Asked, Named, Write};
+use crate::http::shared::input::{Named, QueryParameters, Write};
 use crate::http::shared::lookup;
 use crate::http::shared::problem::Problem;
 
@@ -90,7 +90,7 @@ pub async fn definitions(
     State(gateway): State<Gateway>,
     asker: Asker,
     Named(agent): Named<AgentId>,
-    Asked(input): Asked<ToolsInput>,
+    QueryParameters(input): QueryParameters<ToolsInput>,
 ) -> Result<Json<ToolsView>, Problem> {
     let caller = asker.member()?.caller;
     if find(&gateway, &caller.teamspace, &agent).await?.is_none() {

@@ -24,7 +24,7 @@ use serde_json::Value;
 use crate::http::shared::auth::Asker;
 use crate::http::shared::cursors;
 use crate::http::shared::gateway::Gateway;
-use crate::http::shared::input::{Asked, Named, Nothing, Write, read_document};
+use crate::http::shared::input::{Named, Nothing, QueryParameters, Write, read_document};
 use crate::http::shared::paging::{ListPage, PageInput, parse_limit};
 use crate::http::shared::problem::Problem;
 
@@ -135,7 +135,7 @@ fn invalid(problems: &[GraphProblem]) -> Problem {
 pub async fn save(
     State(gateway): State<Gateway>,
     Named(id): Named<GraphId>,
-    Asked(query): Asked<SaveQuery>,
+    QueryParameters(query): QueryParameters<SaveQuery>,
     Save { write, graph }: Save,
 ) -> Result<Json<GraphView>, Problem> {
     let version = query.version.as_deref().map(str::parse).transpose();
@@ -161,7 +161,7 @@ pub async fn show(
 pub async fn list(
     State(gateway): State<Gateway>,
     asker: Asker,
-    Asked(input): Asked<PageInput>,
+    QueryParameters(input): QueryParameters<PageInput>,
 ) -> Result<Json<ListPage<GraphListed>>, Problem> {
     let caller = asker.member()?.caller;
     let limit = parse_limit(input.limit.as_deref())?;

@@ -24,7 +24,7 @@ use crate::http::conversations::view::{ConversationView, view};
 use crate::http::shared::auth::Asker;
 use crate::http::shared::cursors;
 use crate::http::shared::gateway::Gateway;
-use crate::http::shared::input::{Asked, Chat, FreeText, Named, Nothing, Write};
+use crate::http::shared::input::{Chat, FreeText, Named, Nothing, QueryParameters, Write};
 use crate::http::shared::lookup::identity;
 use crate::http::shared::paging::{ListPage, parse_limit};
 use crate::http::shared::problem::Problem;
@@ -146,7 +146,7 @@ pub async fn mint(
 pub async fn list(
     State(gateway): State<Gateway>,
     asker: Asker,
-    Asked(input): Asked<ListInput>,
+    QueryParameters(input): QueryParameters<ListInput>,
 ) -> Result<Json<ListPage<ConversationView>>, Problem> {
     let caller = asker.member()?.caller;
     let limit = parse_limit(input.limit.as_deref())?;

@@ -26,7 +26,7 @@ pub enum From {
 }
 
 /// A cache of agents' display names.
-pub struct Names<'a> {
+pub struct DisplayNames<'a> {
     pub gateway: &'a Gateway,
     pub caller: &'a Caller,
     /// The customer's, as a BCP 47 tag.
@@ -34,7 +34,7 @@ pub struct Names<'a> {
     known: BTreeMap<AgentId, AgentIdentity>,
 }
 
-impl<'a> Names<'a> {
+impl<'a> DisplayNames<'a> {
     pub fn new(gateway: &'a Gateway, caller: &'a Caller, language: Option<String>) -> Self {
         Self { gateway, caller, language, known: BTreeMap::new() }
     }

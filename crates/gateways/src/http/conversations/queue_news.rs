@@ -87,7 +87,7 @@ async fn changes(
     line: &Sequenced,
     event: &Event,
 ) -> Result<Vec<Changed>, Problem> {
-    let place = Place { gateway, line, event };
+    let place = QueueChange { gateway, line, event };
     let agent = |agent: &AgentId| Some(agent.clone());
     Ok(match event {
         Event::Queued(it) => {
@@ -140,13 +140,13 @@ fn changed(queue: AgentId, status: &'static str, agent: Option<AgentId>, leg: u1
 }
 
 /// An entry and its event, from which the changes of queues are derived.
-struct Place<'a> {
+struct QueueChange<'a> {
     gateway: &'a Gateway,
     line: &'a Sequenced,
     event: &'a Event,
 }
 
-impl Place<'_> {
+impl QueueChange<'_> {
     async fn of(
         &self,
         leg: u16,
@@ -206,27 +206,20 @@ impl Place<'_> {
             if event.transfer() != transfer {
                 return None;
             }
-            match event {
-                Event::LegRequested(it) if is_wanted(it.leg) => Some(match &it.target {
+            if let Event::LegRequested(it) = event {
+                return is_wanted(it.leg).then(|| match &it.target {
                     Target::Queue(queue) => Some((it.leg, queue.clone())),
                     Target::Human(_) => None,
-                }),
-                Event::LegEnded(it) if is_wanted(it.leg) => Some(None),
-                Event::Connected(it) if it.leg != 0 => Some(None),
-                Event::Requested(_) => Some(None),
-                Event::Queued(_)
-                | Event::Ringing(_)
-                | Event::Returned(_)
-                | Event::Connected(_)
-                | Event::Consulted(_)
-                | Event::Held(_)
-                | Event::Resumed(_)
-                | Event::LegRequested(_)
-                | Event::LegEnded(_)
-                | Event::Noted(_)
-                | Event::Over(_)
-                | Event::Rated(_) => None,
+                });
             }
+            let ends = if let Event::LegEnded(it) = event {
+                is_wanted(it.leg)
+            } else if let Event::Connected(it) = event {
+                it.leg != 0
+            } else {
+                matches!(event, Event::Requested(_))
+            };
+            ends.then_some(None)
         });
         Ok(found.await?.flatten())
     }

@@ -13,9 +13,9 @@ use protocol::warning::Warning;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::http::conversations::callbacks;
 use crate::http::conversations::callbacks::CallbackView;
-use crate::http::conversations::transfers::TransferView;
-use crate::http::conversations::{callbacks, transfers};
+use crate::http::conversations::transfer_view::{self, TransferView};
 use crate::http::shared::auth::Asker;
 use crate::http::shared::gateway::Gateway;
 use crate::http::shared::input::{Named, Write};
@@ -138,7 +138,7 @@ async fn waiting(
         let state = gateway.engine.read().current(&row.stream).await?;
         let Some(Aggregate::Conversation(conversation)) = state.as_deref() else { continue };
         let Some(transfer) = conversation.open_transfer() else { continue };
-        shown.push(transfers::view(gateway, caller, conversation, transfer).await?);
+        shown.push(transfer_view::view(gateway, caller, conversation, transfer).await?);
     }
     Ok(shown)
 }

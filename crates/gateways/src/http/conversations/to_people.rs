@@ -4,24 +4,24 @@
 use engine::ports::store::Sequenced;
 use protocol::conversation::author::{self, whose};
 use protocol::conversation::customer_text;
-use protocol::conversation::customer_text::Asked;
+use protocol::conversation::customer_text::PersonRequest;
 use protocol::ids::ConversationId;
 use protocol::step::State;
 use protocol::transfer::Event;
-use protocol::transfer::event::{Connected, Over, Requested, WhyReturned};
+use protocol::transfer::event::{Connected, Over, Requested};
 use protocol::transfer::kind::Kind;
 use serde_json::{Value, json};
 
 use crate::http::conversations::access::is_customer;
 use crate::http::conversations::history::{add_route, bundle_id, earlier};
-use crate::http::conversations::names::{From, Names};
+use crate::http::conversations::names::{DisplayNames, From};
 use crate::http::shared::problem::Problem;
 
 /// The fields of a line besides its number: sender, epoch, parts, and the line that it answers.
 type Shown = (Option<From>, Option<u64>, Vec<Value>, Option<u64>);
 
 pub async fn shown(
-    names: &mut Names<'_>,
+    names: &mut DisplayNames<'_>,
     id: ConversationId,
     event: &Event,
     line: &Sequenced,
@@ -84,7 +84,7 @@ pub async fn shown(
 
 /// The part about a person who answers now.
 async fn connected(
-    names: &mut Names<'_>,
+    names: &mut DisplayNames<'_>,
     mut part: Value,
     line: &Sequenced,
     it: &Connected,
@@ -121,12 +121,13 @@ async fn connected(
 /// Why a person was asked for: customers see the text meant for them, members see everything.
 async fn add_reasons(
     part: &mut Value,
-    names: &mut Names<'_>,
+    names: &mut DisplayNames<'_>,
     line: &Sequenced,
     it: &Requested,
 ) -> Result<(), Problem> {
     if is_customer(names.caller) {
-        let asked = Asked { by: &it.by, reason: &it.reason, customer_text: &it.customer_text };
+        let asked =
+            PersonRequest { by: &it.by, reason: &it.reason, customer_text: &it.customer_text };
         let queue = names.of(&it.queue).await?.agent_name;
         let language = names.language.as_deref();
         part["reason"] = customer_text::of_request(asked, language, &queue).into();
@@ -150,36 +151,15 @@ async fn add_reasons(
 
 /// Why the person before passed the conversation on.
 async fn passed_reason(
-    names: &Names<'_>,
+    names: &DisplayNames<'_>,
     line: &Sequenced,
     connected: &Connected,
 ) -> Result<Option<String>, Problem> {
     let entry = &line.entry;
-    earlier(names.gateway, &entry.stream, entry.position, |event| match event {
-        Event::LegRequested(it) if it.transfer == connected.transfer && connected.leg == it.leg => {
-            Some(it.reason.clone())
-        }
-        Event::Returned(it)
-            if it.transfer == connected.transfer
-                && it.why == WhyReturned::Blind
-                && connected.leg == 0 =>
-        {
-            Some(it.reason.clone())
-        }
-        Event::Requested(it) if it.transfer == connected.transfer => Some(String::new()),
-        Event::Requested(_)
-        | Event::Queued(_)
-        | Event::Ringing(_)
-        | Event::Returned(_)
-        | Event::Connected(_)
-        | Event::Consulted(_)
-        | Event::Held(_)
-        | Event::Resumed(_)
-        | Event::LegRequested(_)
-        | Event::LegEnded(_)
-        | Event::Noted(_)
-        | Event::Over(_)
-        | Event::Rated(_) => None,
+    earlier(names.gateway, &entry.stream, entry.position, |event| {
+        let is_same = event.transfer() == connected.transfer;
+        let why = event.passed_on_because(connected.leg).filter(|_| is_same);
+        why.map(str::to_owned)
     })
     .await
 }
@@ -187,7 +167,7 @@ async fn passed_reason(
 /// The kind under which the last person had it: the state has the last one, the history those
 /// before.
 async fn last_kind(
-    names: &Names<'_>,
+    names: &DisplayNames<'_>,
     line: &Sequenced,
     over: &Over,
 ) -> Result<Option<Kind>, Problem> {
@@ -199,22 +179,8 @@ async fn last_kind(
     {
         return Ok(Some(transfer.kind()));
     }
-    earlier(names.gateway, &entry.stream, entry.position, |event| match event {
-        Event::Requested(it) if it.transfer == over.transfer => Some(it.kind),
-        Event::Connected(it) if it.transfer == over.transfer => Some(it.kind),
-        Event::Requested(_)
-        | Event::Queued(_)
-        | Event::Ringing(_)
-        | Event::Returned(_)
-        | Event::Connected(_)
-        | Event::Consulted(_)
-        | Event::Held(_)
-        | Event::Resumed(_)
-        | Event::LegRequested(_)
-        | Event::LegEnded(_)
-        | Event::Noted(_)
-        | Event::Over(_)
-        | Event::Rated(_) => None,
+    earlier(names.gateway, &entry.stream, entry.position, |event| {
+        event.kind().filter(|_| event.transfer() == over.transfer)
     })
     .await
 }

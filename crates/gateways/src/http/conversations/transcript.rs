@@ -21,11 +21,11 @@ use serde_json::{Value, json};
 
 use crate::http::conversations::access::{conversation_of, is_customer, language, reader, visible};
 use crate::http::conversations::history::event;
-use crate::http::conversations::names::{From, Names};
+use crate::http::conversations::names::{DisplayNames, From};
 use crate::http::conversations::to_people;
 use crate::http::shared::auth::Asker;
 use crate::http::shared::gateway::Gateway;
-use crate::http::shared::input::{Asked, Named};
+use crate::http::shared::input::{Named, QueryParameters};
 use crate::http::shared::paging::{ListPage, parse_limit};
 use crate::http::shared::problem::Problem;
 
@@ -82,7 +82,7 @@ pub async fn read(
     State(gateway): State<Gateway>,
     asker: Asker,
     Named(id): Named<ConversationId>,
-    Asked(input): Asked<TranscriptInput>,
+    QueryParameters(input): QueryParameters<TranscriptInput>,
 ) -> Result<Json<ListPage<LineView>>, Problem> {
     let limit = parse_limit(input.limit.as_deref())?;
     let after = parse_after(input.after.as_deref())?;
@@ -91,7 +91,7 @@ pub async fn read(
     let reader = reader(&gateway, &asker.caller).await?;
     let language = conversation_of(&item)?.setup.customer.language.clone();
     let caller = &asker.caller;
-    let mut names = Names::new(&gateway, caller, language);
+    let mut names = DisplayNames::new(&gateway, caller, language);
     let mut items = Vec::with_capacity(lines.len());
     // Numbers have no gaps, so erased messages have one too.
     let mut last = after;
@@ -177,12 +177,12 @@ pub async fn one(
     }
     let Some(number) = event(line).and_then(|event| event.number()) else { return Ok(None) };
     let language = language(gateway, &line.entry.stream).await?;
-    let mut names = Names::new(gateway, caller, language);
+    let mut names = DisplayNames::new(gateway, caller, language);
     shown(&mut names, id, number, line).await.map(Some)
 }
 
 async fn shown(
-    names: &mut Names<'_>,
+    names: &mut DisplayNames<'_>,
     id: ConversationId,
     number: u64,
     line: &Sequenced,
@@ -239,7 +239,7 @@ fn parts_of(id: ConversationId, said: &Said) -> Vec<Value> {
 /// An `AgentTransferPart`. The reason and the context for the next agent are not for the customer,
 /// who gets a text of their own.
 async fn transfer(
-    names: &mut Names<'_>,
+    names: &mut DisplayNames<'_>,
     id: ConversationId,
     routed: &Routed,
 ) -> Result<Value, Problem> {

@@ -4,7 +4,7 @@
 use engine::ports::store::Sequenced;
 use protocol::caller::Caller;
 use protocol::conversation::author::{self, whose};
-use protocol::conversation::customer_text::Asked;
+use protocol::conversation::customer_text::PersonRequest;
 use protocol::conversation::{Conversation, customer_text};
 use protocol::ids::{AgentId, ConversationId};
 use protocol::step::State;
@@ -86,7 +86,7 @@ impl News<'_> {
         let mut frame = self.frame("handoff.status");
         frame["responseId"] = frame["requestId"].clone();
         frame["status"] = json!(status);
-        if let Some(agent) = target(self.event) {
+        if let Some(agent) = self.event.person() {
             frame["targetAgent"] = json!(self.identity(agent).await?);
         }
         let is_inside = sight == Sight::Entry && !is_customer(self.caller);
@@ -126,8 +126,11 @@ impl News<'_> {
         let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
         Ok(match self.event {
             Event::Requested(it) => {
-                let asked =
-                    Asked { by: &it.by, reason: &it.reason, customer_text: &it.customer_text };
+                let asked = PersonRequest {
+                    by: &it.by,
+                    reason: &it.reason,
+                    customer_text: &it.customer_text,
+                };
                 let queue = identity(self.gateway, &self.caller.teamspace, &it.queue).await?;
                 let language = conversation.setup.customer.language.as_deref();
                 Some(customer_text::of_request(asked, language, &queue.agent_name))
@@ -242,25 +245,6 @@ impl News<'_> {
 
     async fn identity(&self, agent: &AgentId) -> Result<Value, Problem> {
         Ok(json!(identity(self.gateway, &self.caller.teamspace, agent).await?))
-    }
-}
-
-/// Who is asked, or answers.
-fn target(event: &Event) -> Option<&AgentId> {
-    match event {
-        Event::Ringing(it) => Some(&it.agent),
-        Event::Connected(it) => Some(&it.agent),
-        Event::Held(it) => Some(&it.holder),
-        Event::Resumed(it) => Some(&it.holder),
-        Event::Requested(_)
-        | Event::Queued(_)
-        | Event::Returned(_)
-        | Event::Consulted(_)
-        | Event::LegRequested(_)
-        | Event::LegEnded(_)
-        | Event::Noted(_)
-        | Event::Over(_)
-        | Event::Rated(_) => None,
     }
 }
 

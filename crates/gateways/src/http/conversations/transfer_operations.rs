@@ -7,9 +7,9 @@ use protocol::transfer::command::{Request, Transfer};
 
 use crate::http::conversations::callbacks::{CallbackSettled, CallbackView};
 use crate::http::conversations::queues::QueueView;
+use crate::http::conversations::transfer_view::TransferView;
 use crate::http::conversations::transfers::{
     CompleteInput, EpochInput, FailInput, NoteInput, PickupInput, RateInput, ReasonInput,
-    TransferView,
 };
 use crate::http::shared::operation::{Operation, Response, Who, action, read, schema};
 

@@ -76,7 +76,7 @@ impl Filter {
         &self,
         gateway: &Gateway,
         followed: &Followed,
-    ) -> Result<Option<Told>, Problem> {
+    ) -> Result<Option<SubscriberNews>, Problem> {
         if !self.is_about(followed) {
             return Ok(None);
         }
@@ -110,7 +110,7 @@ impl Filter {
             announced.iter_mut().for_each(make_visible);
         }
         let is_something = is_shown || !announced.is_empty();
-        Ok(is_something.then_some(Told { announced, is_shown }))
+        Ok(is_something.then_some(SubscriberNews { announced, is_shown }))
     }
 
     /// An entry as JSON. For a program, invisible characters in a conversation or a message are
@@ -158,7 +158,7 @@ impl Filter {
 }
 
 /// What a subscriber is told because of an entry.
-pub struct Told {
+pub struct SubscriberNews {
     /// Events for chat clients and desks, which are sent before the entry.
     pub announced: Vec<Value>,
     /// Whether the entry itself is shown.

@@ -14,13 +14,13 @@ use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 
-use crate::http::feed::filter::{Filter, FollowInput, Told};
+use crate::http::feed::filter::{Filter, FollowInput, SubscriberNews};
 use crate::http::shared::auth::{Asker, bearer_secret};
 use crate::http::shared::cursors;
 use crate::http::shared::gateway::Gateway;
-use crate::http::shared::input::Asked;
+use crate::http::shared::input::QueryParameters;
 use crate::http::shared::problem::Problem;
-use crate::http::shared::streams::Place;
+use crate::http::shared::streams::OpenStream;
 
 /// How often a quiet stream sends a heartbeat, and the token is checked.
 const BEAT: Span = Span::from_millis(1_000);
@@ -32,7 +32,7 @@ pub async fn follow(
     State(gateway): State<Gateway>,
     asker: Asker,
     headers: HeaderMap,
-    Asked(input): Asked<FollowInput>,
+    QueryParameters(input): QueryParameters<FollowInput>,
 ) -> Result<Response, Problem> {
     let asker = asker.member()?;
     let filter = Filter::new(&gateway, &asker.caller, &input).await?;
@@ -41,7 +41,7 @@ pub async fn follow(
     if *gateway.stopping.borrow() {
         return Err(Problem::new("stopping", "the server is stopping"));
     }
-    let place = Place::take(&gateway, &asker, gateway.limits.streams_per_token_max)?;
+    let place = OpenStream::take(&gateway, &asker, gateway.limits.streams_per_token_max)?;
     let (chunks, stream) = mpsc::channel::<Bytes>(CHUNKS_MAX);
     let follower = gateway.engine.ledger().follow(cursor);
     let secret = bearer_secret(&headers)?.map(str::to_owned);
@@ -91,10 +91,10 @@ struct Sending {
     catches_up_to: Option<u64>,
     follower: Follower,
     chunks: mpsc::Sender<Bytes>,
-    _place: Place,
+    _place: OpenStream,
 }
 
-enum Next {
+enum FeedStep {
     Page(Vec<Arc<Followed>>),
     Beat,
     Stop,
@@ -117,28 +117,28 @@ impl Sending {
             }
             let next = tokio::select! {
                 page = self.follower.next() => match page {
-                    Ok(page) => Next::Page(page),
+                    Ok(page) => FeedStep::Page(page),
                     Err(error) => {
                         tracing::warn!(%error, "a stream ended early");
-                        Next::Stop
+                        FeedStep::Stop
                     }
                 },
                 () = &mut beat => {
                     beat = clock.sleep(BEAT);
-                    Next::Beat
+                    FeedStep::Beat
                 }
-                () = async { let _ = stopping.wait_for(|stopping| *stopping).await; } => Next::Stop,
+                () = async { let _ = stopping.wait_for(|stopping| *stopping).await; } => FeedStep::Stop,
             };
-            let is_stop = matches!(next, Next::Stop) || !self.is_still_allowed().await;
+            let is_stop = matches!(next, FeedStep::Stop) || !self.is_still_allowed().await;
             let chunk = match next {
                 _ if is_stop => self.closing(),
-                Next::Page(page) => match self.render(&page).await {
+                FeedStep::Page(page) => match self.render(&page).await {
                     Ok(chunk) => chunk,
                     // The stream ends without a message: a client that reconnects resumes at its
                     // cursor.
                     Err(_problem) => return,
                 },
-                Next::Beat | Next::Stop => self.beat(),
+                FeedStep::Beat | FeedStep::Stop => self.beat(),
             };
             if !chunk.is_empty() && self.chunks.send(chunk).await.is_err() || is_stop {
                 return;
@@ -151,7 +151,7 @@ impl Sending {
         let key = self.gateway.engine.cursor_key();
         for followed in page {
             let told = self.filter.told(&self.gateway, followed).await?;
-            let Some(Told { announced, is_shown }) = told else { continue };
+            let Some(SubscriberNews { announced, is_shown }) = told else { continue };
             // Before the entry, and without an id: only the entry's id confirms that everything was
             // seen.
             for announced in announced {

@@ -15,7 +15,7 @@ use crate::http::handoffs::action::{Target, act};
 use crate::http::handoffs::dry_run;
 use crate::http::handoffs::dry_run::InitiateQuery;
 use crate::http::shared::gateway::Gateway;
-use crate::http::shared::input::{Asked, Named, Write};
+use crate::http::shared::input::{Named, QueryParameters, Write};
 use crate::http::shared::problem::Problem;
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -64,7 +64,7 @@ pub struct CloseInput {
 
 pub async fn initiate(
     State(gateway): State<Gateway>,
-    Asked(query): Asked<InitiateQuery>,
+    QueryParameters(query): QueryParameters<InitiateQuery>,
     write: Write<Offer>,
 ) -> Result<Response, Problem> {
     let id = gateway.engine.new_handoff_id();

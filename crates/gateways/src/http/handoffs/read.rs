@@ -17,7 +17,7 @@ use crate::http::handoffs::view::{HandoffDetail, HandoffView};
 use crate::http::handoffs::{completion_view, view};
 use crate::http::shared::auth::Asker;
 use crate::http::shared::gateway::Gateway;
-use crate::http::shared::input::{Asked, Named};
+use crate::http::shared::input::{Named, QueryParameters};
 use crate::http::shared::paging::{ListPage, PageInput, parse_limit};
 use crate::http::shared::problem::Problem;
 use crate::http::shared::{cursors, entry_view};
@@ -45,7 +45,7 @@ pub struct ListInput {
 pub async fn list(
     State(gateway): State<Gateway>,
     asker: Asker,
-    Asked(input): Asked<ListInput>,
+    QueryParameters(input): QueryParameters<ListInput>,
 ) -> Result<Json<ListPage<HandoffView>>, Problem> {
     let asker = asker.member()?;
     read_list(&gateway, &asker, input).await.map(Json)
@@ -119,7 +119,7 @@ pub async fn history(
     State(gateway): State<Gateway>,
     asker: Asker,
     Named(id): Named<HandoffId>,
-    Asked(input): Asked<PageInput>,
+    QueryParameters(input): QueryParameters<PageInput>,
 ) -> Result<Json<ListPage<entry_view::EntryView>>, Problem> {
     let asker = asker.member()?;
     let item = visible(&gateway, &asker, id).await?;

@@ -10,8 +10,7 @@ use engine::read::query::Item;
 use protocol::caller::Caller;
 use protocol::ids::{AgentId, MessageId, TeamspaceId, ThreadId, Topic};
 use protocol::ledger::{Stream, Subject};
-use protocol::message::command::PAYLOAD_BYTES_MAX;
-use protocol::message::command::{Address, Addressed};
+use protocol::message::command::{Address, Addressed, PAYLOAD_BYTES_MAX};
 use protocol::message::state::mailboxes;
 use protocol::message::{Command, Delivery, Kind, Outgoing};
 use protocol::step;
@@ -25,7 +24,7 @@ use crate::http::messages::state::Messages;
 use crate::http::messages::view::{MessageView, message_of, view, views};
 use crate::http::shared::auth::Asker;
 use crate::http::shared::cursors;
-use crate::http::shared::input::{Asked, KEY_HEADER, Named, Nothing, Write};
+use crate::http::shared::input::{KEY_HEADER, Named, Nothing, QueryParameters, Write};
 use crate::http::shared::paging::{ListPage, parse_limit};
 use crate::http::shared::problem::Problem;
 use crate::rate::RateLimiter;
@@ -221,7 +220,7 @@ pub async fn show(
 pub async fn query(
     State(gateway): State<Messages>,
     asker: Asker,
-    Asked(input): Asked<QueryInput>,
+    QueryParameters(input): QueryParameters<QueryInput>,
 ) -> Result<Json<ListPage<MessageView>>, Problem> {
     let caller = asker.member()?.caller;
     let limit = parse_limit(input.limit.as_deref())?;
@@ -247,7 +246,7 @@ pub async fn inbox(
     State(gateway): State<Messages>,
     asker: Asker,
     headers: HeaderMap,
-    Asked(input): Asked<InboxInput>,
+    QueryParameters(input): QueryParameters<InboxInput>,
 ) -> Result<Response, Problem> {
     let caller = asker.member()?.caller;
     let limit = parse_limit(input.limit.as_deref())?;

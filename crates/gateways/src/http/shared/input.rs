@@ -323,9 +323,9 @@ impl<S: Send + Sync, T: Names + FromStr<Err = InvalidId>> FromRequestParts<S> fo
 
 /// Query parameters, with unknown ones refused by name.
 #[derive(Debug)]
-pub struct Asked<T>(pub T);
+pub struct QueryParameters<T>(pub T);
 
-impl<S, T> FromRequestParts<S> for Asked<T>
+impl<S, T> FromRequestParts<S> for QueryParameters<T>
 where
     S: Send + Sync,
     T: DeserializeOwned + JsonSchema + 'static,
@@ -334,7 +334,7 @@ where
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
         let fields = parameters(&parts.uri)?;
-        shape(Value::Object(fields)).map(Asked)
+        shape(Value::Object(fields)).map(QueryParameters)
     }
 }
 

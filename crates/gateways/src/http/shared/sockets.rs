@@ -9,9 +9,9 @@ use serde::Deserialize;
 
 use crate::http::shared::auth::{Asker, authenticate};
 use crate::http::shared::gateway::Gateway;
-use crate::http::shared::input::Asked;
+use crate::http::shared::input::QueryParameters;
 use crate::http::shared::problem::Problem;
-use crate::http::shared::streams::Place;
+use crate::http::shared::streams::OpenStream;
 
 /// The prefix of the token among the subprotocols.
 const BEARER: &str = "bearer.";
@@ -48,7 +48,7 @@ pub async fn arrive(gateway: &Gateway, parts: &mut Parts) -> Result<Arrival, Pro
         parts.headers.append(header::AUTHORIZATION, value);
     }
     let asker = authenticate(gateway, parts).await?;
-    Asked::<NoQuery>::from_request_parts(parts, gateway).await?;
+    QueryParameters::<NoQuery>::from_request_parts(parts, gateway).await?;
     Ok(Arrival { asker, offered })
 }
 
@@ -57,7 +57,7 @@ pub async fn upgrade(
     gateway: &Gateway,
     asker: &Asker,
     parts: &mut Parts,
-) -> Result<(WebSocketUpgrade, Place), Problem> {
+) -> Result<(WebSocketUpgrade, OpenStream), Problem> {
     let upgrade = WebSocketUpgrade::from_request_parts(parts, gateway).await;
     let upgrade = upgrade.map_err(|_| {
         Problem::new("upgrade_required", "expected a WebSocket handshake over HTTP/1.1")
@@ -71,7 +71,7 @@ pub async fn upgrade(
             gateway.limits.streams_per_token_max
         }
     };
-    Ok((upgrade, Place::take(gateway, asker, n_max)?))
+    Ok((upgrade, OpenStream::take(gateway, asker, n_max)?))
 }
 
 fn offered_protocols(headers: &HeaderMap) -> Result<Vec<String>, Problem> {

@@ -11,14 +11,14 @@ use crate::http::shared::gateway::{Gateway, OpenStreams};
 use crate::http::shared::problem::Problem;
 
 /// A counted place among the open streams, given back when dropped.
-pub struct Place {
+pub struct OpenStream {
     streams: Arc<OpenStreams>,
     credential: Credential,
     /// Marks the subscriber as connected; only people's connections are recorded.
     _connection: Option<OpenConnection>,
 }
 
-impl Place {
+impl OpenStream {
     /// One of `per_token_max` of its bearer, and one among all.
     pub fn take(gateway: &Gateway, asker: &Asker, per_token_max: usize) -> Result<Self, Problem> {
         let credential = asker.credential;
@@ -47,7 +47,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for OpenStream {
     fn drop(&mut self) {
         self.streams.all.fetch_sub(1, Ordering::Relaxed);
         let mut by_credential = self.streams.by_credential.lock().expect("nothing panics in here");

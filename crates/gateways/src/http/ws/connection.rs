@@ -21,7 +21,7 @@ use crate::http::conversations::names::From;
 use crate::http::shared::auth::Asker;
 use crate::http::shared::lookup::identity;
 use crate::http::shared::problem::Problem;
-use crate::http::shared::streams::Place;
+use crate::http::shared::streams::OpenStream;
 use crate::http::ws::command::Command;
 use crate::http::ws::frame::{Asks, Frame, TypingInput, conversation_id};
 use crate::http::ws::state::Ws;
@@ -50,7 +50,7 @@ pub struct Connection {
     /// control socket.
     pub secret: Option<String>,
     pub frame_bytes_max: usize,
-    pub _place: Place,
+    pub _place: OpenStream,
 }
 
 /// Why a connection ends.
@@ -87,7 +87,7 @@ impl Farewell {
 type Running = Pin<Box<dyn Future<Output = String> + Send>>;
 
 /// An open socket.
-struct Open {
+struct OpenSocket {
     connection: Connection,
     socket: WebSocket,
     news: mpsc::Sender<News>,
@@ -99,7 +99,7 @@ struct Open {
     typed: Option<(ConversationId, bool, Time)>,
 }
 
-enum Next {
+enum SocketStep {
     Frame(Option<Result<Message, axum::Error>>),
     Answer(String),
     News(Option<News>),
@@ -111,7 +111,7 @@ enum Next {
 impl Connection {
     pub async fn run(self, socket: WebSocket) {
         let (news, arriving) = mpsc::channel(NEWS_MAX);
-        let open = Open {
+        let open = OpenSocket {
             connection: self,
             socket,
             news,
@@ -140,7 +140,7 @@ impl Connection {
     }
 }
 
-impl Open {
+impl OpenSocket {
     async fn converse(mut self, mut arriving: mpsc::Receiver<News>) {
         let gateway = self.connection.gateway.clone();
         let clock = gateway.engine.clock();
@@ -153,29 +153,29 @@ impl Open {
                 running = self.waiting.pop_front().map(|(id, call)| self.start(id, call));
             }
             let next = tokio::select! {
-                frame = self.socket.recv() => Next::Frame(frame),
-                answer = finished(&mut running) => Next::Answer(answer),
-                news = arriving.recv() => Next::News(news),
-                () = &mut beat => Next::Beat,
-                () = &mut ping => Next::Ping,
-                _ = stopping.wait_for(|stopping| *stopping) => Next::Stop,
+                frame = self.socket.recv() => SocketStep::Frame(frame),
+                answer = finished(&mut running) => SocketStep::Answer(answer),
+                news = arriving.recv() => SocketStep::News(news),
+                () = &mut beat => SocketStep::Beat,
+                () = &mut ping => SocketStep::Ping,
+                _ = stopping.wait_for(|stopping| *stopping) => SocketStep::Stop,
             };
             let said = match next {
-                Next::Frame(frame) => self.hear(frame).await,
-                Next::Answer(answer) => {
+                SocketStep::Frame(frame) => self.hear(frame).await,
+                SocketStep::Answer(answer) => {
                     running = None;
                     self.send(answer).await
                 }
-                Next::News(news) => self.pass_on(news).await,
-                Next::Beat => {
+                SocketStep::News(news) => self.pass_on(news).await,
+                SocketStep::Beat => {
                     beat = clock.sleep(BEAT);
                     self.connection.check().await
                 }
-                Next::Ping => {
+                SocketStep::Ping => {
                     ping = clock.sleep(ping_every);
                     self.ping().await
                 }
-                Next::Stop => Err(Farewell::Stopping),
+                SocketStep::Stop => Err(Farewell::Stopping),
             };
             if let Err(farewell) = said {
                 break farewell;

@@ -20,7 +20,7 @@ use tokio::task::AbortHandle;
 use crate::http::conversations::access::{stream, visible};
 use crate::http::conversations::announced::{announcements, for_customer};
 use crate::http::conversations::transfer_news::Sight;
-use crate::http::feed::filter::{Filter, FollowInput, Told};
+use crate::http::feed::filter::{Filter, FollowInput, SubscriberNews};
 use crate::http::shared::auth::Asker;
 use crate::http::shared::cursors;
 use crate::http::shared::problem::Problem;
@@ -270,7 +270,7 @@ impl Following {
         let (announced, event) = match &self.view {
             View::Member(filter) => {
                 let told = filter.told(&gateway, followed).await.map_err(failed)?;
-                let Some(Told { announced, is_shown }) = told else { return Ok(()) };
+                let Some(SubscriberNews { announced, is_shown }) = told else { return Ok(()) };
                 let entry = || filter.entry(&gateway, followed, self.shows_seq).into_owned();
                 (announced, is_shown.then(entry))
             }

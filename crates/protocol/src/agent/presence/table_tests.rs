@@ -6,11 +6,12 @@ use std::collections::BTreeSet;
 use super::{Presence, Reach};
 use crate::agent::{Agent, Command, Kind, Profile};
 use crate::caller::{Caller, Principal, Role};
+use crate::codec;
 use crate::ids::{AgentId, TeamspaceId};
 use crate::ledger::{Stream, Subject};
+use crate::rejection::Rejection;
 use crate::step::{self, Context, Event, Facts, State};
 use crate::time::{Span, Time};
-use crate::{codec, rejection::Rejection};
 
 #[test]
 fn a_connected_human_is_where_it_says() {

@@ -15,8 +15,7 @@ use crate::handoff::package::{
 };
 use crate::handoff::readers::Readers;
 use crate::handoff::reject_reason::RejectReason;
-use crate::handoff::sla::SlaStage;
-use crate::handoff::sla::Slas;
+use crate::handoff::sla::{SlaStage, Slas};
 use crate::handoff::workq::Degradation;
 use crate::ids::{AgentId, HandoffId};
 use crate::time::{Span, Time};

@@ -11,8 +11,7 @@ use crate::conversation::topology::{HOPS_MAX_DEFAULT, HOPS_MAX_MAX, Topology};
 use crate::facts::Context;
 use crate::ids::AgentId;
 use crate::rejection::Rejection;
-use crate::route::graph::CUSTOMER_QUEUES_MAX;
-use crate::route::graph::{LABEL_BYTES_MAX, Scalar};
+use crate::route::graph::{CUSTOMER_QUEUES_MAX, LABEL_BYTES_MAX, Scalar};
 use crate::warning::check_kinds;
 
 pub fn decide(

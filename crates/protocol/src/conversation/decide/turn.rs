@@ -9,8 +9,7 @@ use crate::conversation::event::{Event, How, Routed, Said};
 use crate::conversation::evolve::evolve;
 use crate::conversation::graph::{TurnAnswer, TurnFacts};
 use crate::conversation::state::Conversation;
-use crate::conversation::turn_route::TurnOutcome;
-use crate::conversation::turn_route::TurnRoute;
+use crate::conversation::turn_route::{TurnOutcome, TurnRoute};
 use crate::facts::Context;
 use crate::ids::GraphId;
 

@@ -5,8 +5,7 @@
 use serde_json::{Value, json};
 
 use super::world::World;
-use crate::conversation::state::ATTRIBUTES_MAX;
-use crate::conversation::state::Status;
+use crate::conversation::state::{ATTRIBUTES_MAX, Status};
 use crate::step::State;
 
 #[test]

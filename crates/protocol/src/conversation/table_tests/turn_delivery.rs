@@ -5,10 +5,9 @@ use serde_json::{Value, json};
 use super::world::World;
 use crate::conversation::Event;
 use crate::conversation::told::MESSAGES_MAX;
-use crate::conversation::turn_delivery::{Line, REACHED_WITHIN};
+use crate::conversation::turn_delivery::{REACHED_WITHIN, TranscriptLine};
 use crate::ids::TeamspaceId;
-use crate::step;
-use crate::transfer;
+use crate::{step, transfer};
 
 /// Lines of a script; `? a/b` says which pieces are being delivered, by epoch and numbers.
 fn check(lines: &[&str]) {
@@ -248,9 +247,9 @@ fn no_note_and_no_whisper_is_told_at_an_endpoint() {
                        "summary": "refunded" });
     let over = transfer::Event::Over(serde_json::from_value(over).expect("an end"));
     let events = [noted(false), noted(true), over].map(Event::Transfer);
-    let lines: Vec<Line> = (1..)
+    let lines: Vec<TranscriptLine> = (1..)
         .zip(events)
-        .map(|(number, event)| Line {
+        .map(|(number, event)| TranscriptLine {
             number,
             at: world.now,
             actor: "agent:hana".to_owned(),

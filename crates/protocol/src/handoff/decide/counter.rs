@@ -5,7 +5,7 @@
 //! human's approval, whatever it says itself.
 
 use super::delegate::check_part;
-use super::initiate::{Known, propose};
+use super::initiate::{EarlierTerms, propose};
 use super::shared::{Decision, existing, latest};
 use crate::facts::Context;
 use crate::handoff::derive::{self, Task};
@@ -145,7 +145,7 @@ fn known(
     made: &Made,
     before: Option<&Package>,
     context: Context<'_>,
-) -> Result<Known, Rejection> {
+) -> Result<EarlierTerms, Rejection> {
     let hold = context.facts.holds.get(&derive::task_key(&made.terms.task_id));
     if let Some(holder) = hold.holder.as_deref().and_then(|id| id.parse::<HandoffId>().ok())
         && holder != id
@@ -159,7 +159,7 @@ fn known(
         None => Some(Task { chain: made.terms.chain.clone(), ..derive::task(made) }),
     };
     let agreed = derive::unapproved(made).or(before.map(|before| &before.policy));
-    Ok(Known {
+    Ok(EarlierTerms {
         thread_id: Some(made.terms.thread_id.clone()),
         task,
         slas: Some(made.terms.slas),

@@ -2,7 +2,7 @@
 //! handoff. The server sends it in the same commit.
 
 use super::draft::thread_of;
-use super::initiate::{Known, propose};
+use super::initiate::{EarlierTerms, propose};
 use super::shared::Decision;
 use crate::facts::Context;
 use crate::handoff::command::Follow;
@@ -21,7 +21,7 @@ pub fn decide(
     if state.is_some() {
         return Err(Rejection::AlreadyExists { what: "handoff" });
     }
-    let known = Known {
+    let known = EarlierTerms {
         thread_id: Some(thread_of(id, None, &follow.offer)),
         task: Some(Task { chain: follow.chain.clone(), kind: follow.kind, ..Task::default() }),
         agreed: follow.agreed.clone(),

@@ -40,7 +40,7 @@ pub fn decide(
     let saved = if offer.is_none() { saved_offer(state, context)? } else { None };
     let offer = offer.or(saved.as_ref()).ok_or(Rejection::NotFound { what: "handoff" })?;
     let thread_id = Some(thread_of(id, state, offer));
-    let known = Known { thread_id, ..Known::default() };
+    let known = EarlierTerms { thread_id, ..EarlierTerms::default() };
     let (proposed, document) = propose(id, sender, offer, known, context)?;
     let events = vec![Event::Proposed(Box::new(proposed))];
     Ok(Decision { events, document: Some(document), ..Decision::default() })
@@ -48,7 +48,7 @@ pub fn decide(
 
 /// Data of a handoff that is proposed again, or that follows from another one.
 #[derive(Debug, Default)]
-pub struct Known {
+pub struct EarlierTerms {
     pub thread_id: Option<ThreadId>,
     /// The task, unless its hold has newer data.
     pub task: Option<Task>,
@@ -64,7 +64,7 @@ pub fn propose(
     id: HandoffId,
     sender: &AgentId,
     offer: &Offer,
-    known: Known,
+    known: EarlierTerms,
     context: Context<'_>,
 ) -> Result<(Proposed, Document), Rejection> {
     let essentials = offer.complete(context.now)?;

@@ -13,7 +13,7 @@ use crate::ids::{AgentId, SessionId};
 use crate::narrator::ours::{self, OWN_TYPES};
 use crate::rejection::Rejection;
 use crate::session::event::{Announced, Consented, Event, Foreseen, Said};
-use crate::session::state::{Place, Session, hold_key, no_conversation, opening};
+use crate::session::state::{EventPlace, Session, hold_key, no_conversation, opening};
 use crate::session::{
     ANNOUNCED_EVENTS_MAX, CLOCK_AHEAD_MAX, CRITICAL_EVENTS_MAX, CRITICAL_WINDOW, SESSION_EVENTS_MAX,
 };
@@ -97,15 +97,15 @@ impl Batch<'_> {
         check_clock(&event, self.context.now).map_err(|flaw| refused(vec![flaw]))?;
         if self.session.is_none() {
             self.session = Some(self.open(&event).map_err(|error| match error {
-                Closed::Flawed(flaw) => refused(vec![flaw]),
-                Closed::NotAllowed => not_allowed(),
+                NotOpened::Flawed(flaw) => refused(vec![flaw]),
+                NotOpened::NotAllowed => not_allowed(),
             })?);
             let settings = &self.context.facts.settings;
             self.announced.silence_minutes = settings.session_silence_minutes;
         }
         self.check_speaker(&event).map_err(|flaw| refused(vec![flaw]))?;
         self.announced.after_loss |= !self.speaks();
-        let place = Place { position: self.position, index: self.announced.events.len() };
+        let place = EventPlace { position: self.position, index: self.announced.events.len() };
         let mut uses = Vec::new();
         let (id, holds, used) = (self.id, &self.context.facts.holds, &self.used);
         let looked_at = RefCell::new(Vec::new());
@@ -137,7 +137,7 @@ impl Batch<'_> {
         self.holds.extend(free.map(compare));
     }
 
-    fn record(&mut self, said: &Said, place: Place, followed: Followed, uses: &[Used]) {
+    fn record(&mut self, said: &Said, place: EventPlace, followed: Followed, uses: &[Used]) {
         for one in uses {
             let key = hold_key(self.id, one);
             let next = HoldState { holder: None, value: Some(place.to_string()) };
@@ -178,9 +178,9 @@ impl Batch<'_> {
         }
     }
 
-    fn open(&self, event: &event::Event<'_>) -> Result<Session, Closed> {
+    fn open(&self, event: &event::Event<'_>) -> Result<Session, NotOpened> {
         let Payload::SessionStarted { .. } = event.payload else {
-            return Err(Closed::Flawed(Flaw {
+            return Err(NotOpened::Flawed(Flaw {
                 tier: Tier::Session,
                 rule: STARTS.number,
                 field: "type".to_owned(),
@@ -191,23 +191,23 @@ impl Batch<'_> {
         match self.context.facts.caller.as_ref().map(|agent| agent.kind) {
             Some(Kind::Worker | Kind::System) => {}
             None if is_server => {}
-            Some(Kind::Human | Kind::Queue) | None => return Err(Closed::NotAllowed),
+            Some(Kind::Human | Kind::Queue) | None => return Err(NotOpened::NotAllowed),
         }
         if ours::reads_as_ours(self.id) != is_server {
-            return Err(Closed::Flawed(Flaw {
+            return Err(NotOpened::Flawed(Flaw {
                 tier: Tier::Session,
                 rule: "tasuki.session_id",
                 field: "session_id".to_owned(),
                 expected: format!("an id that does not begin with {}", ours::SESSION_PREFIX),
             }));
         }
-        let opening = opening(event, self.producer.clone()).map_err(Closed::Flawed)?;
+        let opening = opening(event, self.producer.clone()).map_err(NotOpened::Flawed)?;
         if let Some(id) = opening.conversation {
             let conversation = self.context.facts.conversation.as_deref();
             let takes_part = conversation
                 .is_some_and(|it| it.id == id && it.side(self.context.caller).is_some());
             if !takes_part {
-                return Err(Closed::Flawed(no_conversation()));
+                return Err(NotOpened::Flawed(no_conversation()));
             }
         }
         let silence_minutes = self.context.facts.settings.session_silence_minutes;
@@ -251,12 +251,12 @@ impl Batch<'_> {
 
 /// The recorded event that a hold names.
 fn said_at<'a>(holds: &'a Holds, key: &str) -> Option<&'a Said> {
-    let place = holds.get(key).value.as_deref().and_then(Place::parse)?;
+    let place = holds.get(key).value.as_deref().and_then(EventPlace::parse)?;
     holds.announced.get(&place.position)?.get(place.index)
 }
 
 /// Why a session cannot begin.
-enum Closed {
+enum NotOpened {
     Flawed(Flaw),
     NotAllowed,
 }

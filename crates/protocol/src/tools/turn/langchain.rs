@@ -4,8 +4,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Arguments, Part, RawCall, RawResult, Speaker, Turn, openai};
-use super::{list, object, optional, plain_text, string};
+use super::{
+    Arguments, Part, RawCall, RawResult, Speaker, Turn, list, object, openai, optional, plain_text,
+    string,
+};
 use crate::tools::Malformed;
 
 /// How a message is serialized.

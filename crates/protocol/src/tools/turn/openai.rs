@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::{Arguments, Part, RawCall, RawResult, Speaker, Turn};
-use super::{list, object, optional, plain_text, string};
+use super::{
+    Arguments, Part, RawCall, RawResult, Speaker, Turn, list, object, optional, plain_text, string,
+};
 use crate::tools::Malformed;
 
 const ROLES: &str = "system, developer, user, assistant or tool";

@@ -1,7 +1,7 @@
 //! `accept` and `decline`: the person for whom it rings says yes or no.
 
-use super::pickup::Place;
-use super::shared::{Asked, events, may_know};
+use super::pickup::RingingPlace;
+use super::shared::{TransferAct, events, may_know};
 use crate::conversation::event::Event as ConversationEvent;
 use crate::ids::AgentId;
 use crate::notes::check_text;
@@ -13,14 +13,14 @@ use crate::transfer::kind::Kind;
 use crate::transfer::state::{Claim, Leg, LegStage, Stage, Target};
 use crate::transfer::status::Status;
 
-pub fn accept(asked: &Asked<'_>) -> Result<Vec<ConversationEvent>, Rejection> {
+pub fn accept(asked: &TransferAct<'_>) -> Result<Vec<ConversationEvent>, Rejection> {
     let (place, claim) = rung(asked, "accept")?;
     asked.has_seen()?;
     Ok(answered(asked, place, claim))
 }
 
 pub fn decline(
-    asked: &Asked<'_>,
+    asked: &TransferAct<'_>,
     reason: Option<&str>,
 ) -> Result<Vec<ConversationEvent>, Rejection> {
     let (place, claim) = rung(asked, "decline")?;
@@ -31,9 +31,9 @@ pub fn decline(
 
 /// The ringing transfer or leg of the caller.
 pub(super) fn rung<'a>(
-    asked: &Asked<'a>,
+    asked: &TransferAct<'a>,
     action: &'static str,
-) -> Result<(Place<'a>, &'a Claim), Rejection> {
+) -> Result<(RingingPlace<'a>, &'a Claim), Rejection> {
     let status = asked.transfer.status();
     if status.is_over() {
         return Err(match may_know(asked.conversation, asked.context) {
@@ -46,18 +46,18 @@ pub(super) fn rung<'a>(
         && let LegStage::Ringing { claim, .. } = &leg.stage
         && Some(&claim.agent) == caller
     {
-        return Ok((Place::Leg(leg), claim));
+        return Ok((RingingPlace::Leg(leg), claim));
     }
     if let Stage::Ringing { claim, .. } = &asked.transfer.stage
         && Some(&claim.agent) == caller
     {
-        return Ok((Place::Transfer, claim));
+        return Ok((RingingPlace::Transfer, claim));
     }
     Err(not_rung(asked, action))
 }
 
 /// A person who answers too late learns who has it.
-fn not_rung(asked: &Asked<'_>, action: &'static str) -> Rejection {
+fn not_rung(asked: &TransferAct<'_>, action: &'static str) -> Rejection {
     let transfer = asked.transfer;
     let wrong_state = Rejection::WrongTransferState { action, status: transfer.status() };
     let caller = asked.context.caller.agent();
@@ -79,14 +79,16 @@ fn not_rung(asked: &Asked<'_>, action: &'static str) -> Rejection {
 
 /// The person gets the conversation, or advises its holder.
 pub(super) fn answered(
-    asked: &Asked<'_>,
-    place: Place<'_>,
+    asked: &TransferAct<'_>,
+    place: RingingPlace<'_>,
     claim: &Claim,
 ) -> Vec<ConversationEvent> {
     let transfer = asked.transfer;
     let (leg, kind, bundle, customer_text) = match place {
-        Place::Transfer => (0, transfer.kind(), transfer.bundle(), String::new()),
-        Place::Leg(leg) => (leg.number, leg.kind, leg.bundle.as_deref(), leg.customer_text.clone()),
+        RingingPlace::Transfer => (0, transfer.kind(), transfer.bundle(), String::new()),
+        RingingPlace::Leg(leg) => {
+            (leg.number, leg.kind, leg.bundle.as_deref(), leg.customer_text.clone())
+        }
     };
     let passed = transfer.passed.as_ref().filter(|_| leg == 0);
     if leg != 0 && kind == Kind::SupervisorConsult {
@@ -113,13 +115,13 @@ pub(super) fn answered(
 
 /// It stops ringing and waits again; a leg to a single person is over.
 pub(super) fn returned(
-    asked: &Asked<'_>,
-    place: Place<'_>,
+    asked: &TransferAct<'_>,
+    place: RingingPlace<'_>,
     claim: &Claim,
     why: WhyReturned,
     reason: String,
 ) -> Vec<ConversationEvent> {
-    if let Place::Leg(Leg { number, target: Target::Human(_), .. }) = place {
+    if let RingingPlace::Leg(Leg { number, target: Target::Human(_), .. }) = place {
         return events([Event::LegEnded(LegEnded {
             holder: asked.holder(),
             transfer: asked.transfer.id,
@@ -133,8 +135,8 @@ pub(super) fn returned(
         })]);
     }
     let leg = match place {
-        Place::Transfer => 0,
-        Place::Leg(leg) => leg.number,
+        RingingPlace::Transfer => 0,
+        RingingPlace::Leg(leg) => leg.number,
     };
     // The holder changes back to the queue only if a person had answered.
     let was_answered = match asked.transfer.status() {

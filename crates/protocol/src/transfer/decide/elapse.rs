@@ -1,7 +1,7 @@
 //! Events that the server detects itself: the ringing or the wait timed out, or a person is gone.
 
-use super::pickup::Place;
-use super::shared::{Asked, events};
+use super::pickup::RingingPlace;
+use super::shared::{TransferAct, events};
 use super::{answer, finish, request};
 use crate::caller::Principal;
 use crate::conversation::Conversation;
@@ -30,12 +30,12 @@ pub fn elapse(
     let armed = transfer.deadlines();
     let passed = armed.iter().find(|deadline| deadline.due == due && due <= context.now);
     let Some(passed) = passed else { return Ok(Vec::new()) };
-    let asked = Asked { conversation, transfer, epoch: Some(conversation.epoch), context };
+    let asked = TransferAct { conversation, transfer, epoch: Some(conversation.epoch), context };
     let not_answered = |place, claim| {
         answer::returned(&asked, place, claim, WhyReturned::NotAnswered, String::new())
     };
     Ok(match (passed.name.as_ref(), &transfer.stage, &transfer.leg) {
-        (RINGS, Stage::Ringing { claim, .. }, _) => not_answered(Place::Transfer, claim),
+        (RINGS, Stage::Ringing { claim, .. }, _) => not_answered(RingingPlace::Transfer, claim),
         (HOLDS, Stage::OnHold { .. }, _) => {
             let (holder, transfer) = (asked.holder(), transfer.id);
             events([Event::Resumed(Resumed { holder, transfer, overdue: true })])
@@ -46,7 +46,7 @@ pub fn elapse(
         }
         (OVERFLOWS, _, _) => events([Event::Queued(moved_on(&asked))]),
         (LEG_RINGS, _, Some(leg)) => match &leg.stage {
-            LegStage::Ringing { claim, .. } => not_answered(Place::Leg(leg), claim),
+            LegStage::Ringing { claim, .. } => not_answered(RingingPlace::Leg(leg), claim),
             LegStage::Queued | LegStage::Consulting { .. } => Vec::new(),
         },
         (LEG_GIVES_UP, _, Some(leg)) => events([Event::LegEnded(LegEnded {
@@ -61,7 +61,7 @@ pub fn elapse(
 }
 
 /// Moves to the next queue with its sort key; or stays, if that queue does not exist or is closed.
-fn moved_on(asked: &Asked<'_>) -> Queued {
+fn moved_on(asked: &TransferAct<'_>) -> Queued {
     let (transfer, now) = (asked.transfer, asked.context.now);
     let stays = Queued {
         holder: asked.holder(),
@@ -98,16 +98,16 @@ pub fn lose(
 ) -> Result<Vec<ConversationEvent>, Rejection> {
     by_the_server(context, "miss a person")?;
     let Some(transfer) = conversation.open_transfer() else { return Ok(Vec::new()) };
-    let asked = Asked { conversation, transfer, epoch: Some(conversation.epoch), context };
+    let asked = TransferAct { conversation, transfer, epoch: Some(conversation.epoch), context };
     let lost = |place, claim| {
         answer::returned(&asked, place, claim, WhyReturned::AgentLost, String::new())
     };
     if let Some(claim) = transfer.claim().filter(|claim| claim.agent == *agent) {
-        return Ok(lost(Place::Transfer, claim));
+        return Ok(lost(RingingPlace::Transfer, claim));
     }
     Ok(leg_lost(transfer, agent)
         .map(|(place, claim)| match place {
-            Place::Leg(leg) if matches!(leg.stage, LegStage::Consulting { .. }) => {
+            RingingPlace::Leg(leg) if matches!(leg.stage, LegStage::Consulting { .. }) => {
                 events([Event::LegEnded(LegEnded {
                     holder: asked.holder(),
                     transfer: transfer.id,
@@ -116,7 +116,7 @@ pub fn lose(
                     why: WhyLegEnded::AgentLost,
                 })])
             }
-            place @ (Place::Leg(_) | Place::Transfer) => lost(place, claim),
+            place @ (RingingPlace::Leg(_) | RingingPlace::Transfer) => lost(place, claim),
         })
         .unwrap_or_default())
 }
@@ -124,10 +124,10 @@ pub fn lose(
 fn leg_lost<'t>(
     transfer: &'t Transfer,
     agent: &AgentId,
-) -> Option<(Place<'t>, &'t crate::transfer::state::Claim)> {
+) -> Option<(RingingPlace<'t>, &'t crate::transfer::state::Claim)> {
     let leg = transfer.leg.as_ref()?;
     let claim = leg.claim().filter(|claim| claim.agent == *agent)?;
-    Some((Place::Leg(leg), claim))
+    Some((RingingPlace::Leg(leg), claim))
 }
 
 fn by_the_server(context: Context<'_>, action: &'static str) -> Result<(), Rejection> {

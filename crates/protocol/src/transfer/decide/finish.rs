@@ -2,7 +2,7 @@
 //! the conversation again, and learns what happened meanwhile.
 
 use super::hold::gone_or;
-use super::shared::{Asked, events};
+use super::shared::{TransferAct, events};
 use crate::caller::Principal;
 use crate::conversation::Conversation;
 use crate::conversation::event::{Closed, Event as ConversationEvent};
@@ -15,7 +15,7 @@ use crate::transfer::state::{LegStage, Outcome, Transfer};
 use crate::transfer::status::Action;
 
 pub fn complete(
-    asked: &Asked<'_>,
+    asked: &TransferAct<'_>,
     summary: Option<&str>,
 ) -> Result<Vec<ConversationEvent>, Rejection> {
     // A person who only advises leaves, and the customer notices nothing.
@@ -34,7 +34,10 @@ pub fn complete(
     Ok(events([Event::Over(over)]))
 }
 
-pub fn end(asked: &Asked<'_>, reason: Option<&str>) -> Result<Vec<ConversationEvent>, Rejection> {
+pub fn end(
+    asked: &TransferAct<'_>,
+    reason: Option<&str>,
+) -> Result<Vec<ConversationEvent>, Rejection> {
     check_answers_or_oversees(asked, "end a conversation")?;
     asked.may(Action::End)?;
     asked.has_seen()?;
@@ -46,7 +49,7 @@ pub fn end(asked: &Asked<'_>, reason: Option<&str>) -> Result<Vec<ConversationEv
 }
 
 pub fn cancel(
-    asked: &Asked<'_>,
+    asked: &TransferAct<'_>,
     reason: Option<&str>,
 ) -> Result<Vec<ConversationEvent>, Rejection> {
     gone_or(asked)?;
@@ -81,7 +84,7 @@ pub fn cancel(
     Ok(events([Event::Over(Over { reason, ..over })]))
 }
 
-pub fn fail(asked: &Asked<'_>, reason: &str) -> Result<Vec<ConversationEvent>, Rejection> {
+pub fn fail(asked: &TransferAct<'_>, reason: &str) -> Result<Vec<ConversationEvent>, Rejection> {
     gone_or(asked)?;
     let caller = asked.context.caller;
     let is_server = caller.principal == Principal::System;
@@ -112,7 +115,7 @@ pub fn on_close(conversation: &Conversation, reason: &str) -> Option<Conversatio
 }
 
 /// Gives it back. The previous holder is told at its endpoint, if it has one.
-pub(super) fn goes_back(asked: &Asked<'_>, outcome: Outcome) -> Over {
+pub(super) fn goes_back(asked: &TransferAct<'_>, outcome: Outcome) -> Over {
     let previous = &asked.transfer.terms.previous;
     let deliver = asked.context.facts.at_endpoint.contains(previous);
     Over { deliver, ..over(asked.conversation, asked.transfer, outcome) }
@@ -145,7 +148,9 @@ fn over(conversation: &Conversation, transfer: &Transfer, outcome: Outcome) -> O
     }
 }
 
-fn consultation_ended(asked: &Asked<'_>) -> Result<Option<Vec<ConversationEvent>>, Rejection> {
+fn consultation_ended(
+    asked: &TransferAct<'_>,
+) -> Result<Option<Vec<ConversationEvent>>, Rejection> {
     let Some(leg) = &asked.transfer.leg else { return Ok(None) };
     let LegStage::Consulting { claim } = &leg.stage else { return Ok(None) };
     if asked.context.caller.agent() != Some(&claim.agent) {
@@ -161,7 +166,10 @@ fn consultation_ended(asked: &Asked<'_>) -> Result<Option<Vec<ConversationEvent>
     })])))
 }
 
-fn check_answers_or_oversees(asked: &Asked<'_>, action: &'static str) -> Result<(), Rejection> {
+fn check_answers_or_oversees(
+    asked: &TransferAct<'_>,
+    action: &'static str,
+) -> Result<(), Rejection> {
     gone_or(asked)?;
     let is_overseer = match asked.side()? {
         Side::Overseer => true,

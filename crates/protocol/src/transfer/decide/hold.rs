@@ -1,12 +1,12 @@
 //! `hold` and `resume`: the person looks something up, and comes back.
 
-use super::shared::{Asked, events};
+use super::shared::{TransferAct, events};
 use crate::conversation::event::Event as ConversationEvent;
 use crate::rejection::Rejection;
 use crate::transfer::event::{Event, Held, Resumed};
 use crate::transfer::status::Action;
 
-pub fn hold(asked: &Asked<'_>) -> Result<Vec<ConversationEvent>, Rejection> {
+pub fn hold(asked: &TransferAct<'_>) -> Result<Vec<ConversationEvent>, Rejection> {
     gone_or(asked)?;
     asked.as_answering("put the customer on hold")?;
     asked.may(Action::Hold)?;
@@ -16,7 +16,7 @@ pub fn hold(asked: &Asked<'_>) -> Result<Vec<ConversationEvent>, Rejection> {
     Ok(events([Event::Held(Held { holder, transfer, until })]))
 }
 
-pub fn resume(asked: &Asked<'_>) -> Result<Vec<ConversationEvent>, Rejection> {
+pub fn resume(asked: &TransferAct<'_>) -> Result<Vec<ConversationEvent>, Rejection> {
     gone_or(asked)?;
     asked.as_answering("go on with the customer")?;
     asked.may(Action::Resume)?;
@@ -26,7 +26,7 @@ pub fn resume(asked: &Asked<'_>) -> Result<Vec<ConversationEvent>, Rejection> {
 }
 
 /// After the end every participant gets the same error.
-pub(super) fn gone_or(asked: &Asked<'_>) -> Result<(), Rejection> {
+pub(super) fn gone_or(asked: &TransferAct<'_>) -> Result<(), Rejection> {
     asked.side()?;
     let status = asked.transfer.status();
     match status.is_over() {

@@ -2,7 +2,7 @@
 //! with the first until the second answers, unless it is a blind transfer.
 
 use super::hold::gone_or;
-use super::shared::{Asked, events};
+use super::shared::{TransferAct, events};
 use super::{pickup, request};
 use crate::agent::Kind as AgentKind;
 use crate::conversation::customer_text;
@@ -20,7 +20,10 @@ use crate::transfer::status::Action;
 /// Bounds how often a customer is passed on.
 pub const LEGS_MAX: u16 = 32;
 
-pub fn transfer(asked: &Asked<'_>, asking: &Asking) -> Result<Vec<ConversationEvent>, Rejection> {
+pub fn transfer(
+    asked: &TransferAct<'_>,
+    asking: &Asking,
+) -> Result<Vec<ConversationEvent>, Rejection> {
     gone_or(asked)?;
     let first = asked.as_answering("transfer a customer")?.clone();
     let action = match asking.kind {
@@ -83,7 +86,7 @@ pub fn transfer(asked: &Asked<'_>, asking: &Asking) -> Result<Vec<ConversationEv
 }
 
 fn leg(
-    asked: &Asked<'_>,
+    asked: &TransferAct<'_>,
     asking: &Asking,
     target: Target,
     settings: &Settings,
@@ -116,7 +119,7 @@ fn leg(
 
 /// The person leaves at once; the customer waits, and keeps their earlier waiting time.
 fn blind(
-    asked: &Asked<'_>,
+    asked: &TransferAct<'_>,
     asking: &Asking,
     settings: &Settings,
     reason: String,

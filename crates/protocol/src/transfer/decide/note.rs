@@ -1,7 +1,7 @@
 //! `note`, `whisper` and `rate`: remarks about a transfer.
 
 use super::hold::gone_or;
-use super::shared::{Asked, events};
+use super::shared::{TransferAct, events};
 use crate::conversation::event::Event as ConversationEvent;
 use crate::conversation::part::TEXT_BYTES_MAX;
 use crate::conversation::state::Side;
@@ -13,17 +13,17 @@ use crate::transfer::state::{Outcome, Stage};
 /// From very bad to very good.
 pub const SCORE_MAX: u8 = 5;
 
-pub fn note(asked: &Asked<'_>, text: &str) -> Result<Vec<ConversationEvent>, Rejection> {
+pub fn note(asked: &TransferAct<'_>, text: &str) -> Result<Vec<ConversationEvent>, Rejection> {
     let who = "a person who has a part in it, or a coordinator";
     check_part(asked, Rejection::NotAllowed { action: "write a note", who }, |_| true)?;
     noted(asked, text, false)
 }
 
 /// From the person who was asked in, or a coordinator, to the person who answers.
-pub fn whisper(asked: &Asked<'_>, text: &str) -> Result<Vec<ConversationEvent>, Rejection> {
+pub fn whisper(asked: &TransferAct<'_>, text: &str) -> Result<Vec<ConversationEvent>, Rejection> {
     let who = "the person who was asked in, or a coordinator";
     let not_allowed = Rejection::NotAllowed { action: "whisper", who };
-    let listens = |asked: &Asked<'_>| {
+    let listens = |asked: &TransferAct<'_>| {
         let leg = asked.transfer.leg.as_ref().and_then(|leg| leg.claim());
         leg.map(|claim| &claim.agent) == asked.context.caller.agent()
     };
@@ -36,9 +36,9 @@ pub fn whisper(asked: &Asked<'_>, text: &str) -> Result<Vec<ConversationEvent>, 
 }
 
 fn check_part(
-    asked: &Asked<'_>,
+    asked: &TransferAct<'_>,
     not_allowed: Rejection,
-    may: impl Fn(&Asked<'_>) -> bool,
+    may: impl Fn(&TransferAct<'_>) -> bool,
 ) -> Result<(), Rejection> {
     gone_or(asked)?;
     let is_allowed = match asked.side()? {
@@ -51,7 +51,7 @@ fn check_part(
 }
 
 fn noted(
-    asked: &Asked<'_>,
+    asked: &TransferAct<'_>,
     text: &str,
     whispered: bool,
 ) -> Result<Vec<ConversationEvent>, Rejection> {
@@ -70,7 +70,7 @@ fn noted(
 
 /// Only for a completed transfer: a customer who was cut off is not asked.
 pub fn rate(
-    asked: &Asked<'_>,
+    asked: &TransferAct<'_>,
     score: u8,
     comment: Option<&str>,
 ) -> Result<Vec<ConversationEvent>, Rejection> {

@@ -2,7 +2,7 @@
 //! and the others learn who that is.
 
 use super::answer;
-use super::shared::{Asked, events, is_in_queue, on_the_record};
+use super::shared::{TransferAct, events, is_in_queue, on_the_record};
 use crate::agent::{Agent, Kind as AgentKind, Presence};
 use crate::caller::Principal;
 use crate::conversation::Conversation;
@@ -14,7 +14,7 @@ use crate::transfer::event::{Event, Ringing};
 use crate::transfer::state::{Claim, Leg, LegStage, Transfer};
 use crate::transfer::status::{Action, Status, next};
 
-pub fn pickup(asked: &Asked<'_>, accept: bool) -> Result<Vec<ConversationEvent>, Rejection> {
+pub fn pickup(asked: &TransferAct<'_>, accept: bool) -> Result<Vec<ConversationEvent>, Rejection> {
     let who = "a person of the queue";
     let not_allowed = Rejection::NotAllowed { action: "pick up a transfer", who };
     let person = asked.context.facts.caller.as_ref();
@@ -69,20 +69,20 @@ pub fn ring(
     let unknown = Rejection::UnknownAgent { field: "agent", agent: agent.clone() };
     let person = context.facts.agent.as_ref().ok_or(unknown)?;
     let declined = match place {
-        Place::Transfer => &transfer.declined,
-        Place::Leg(leg) => &leg.declined,
+        RingingPlace::Transfer => &transfer.declined,
+        RingingPlace::Leg(leg) => &leg.declined,
     };
     if !person.is_available() || declined.contains(agent) {
         return Err(Rejection::NoCapacity { agent: agent.clone() });
     }
     // An overdue transfer stays until its deadline is handled.
     let is_overdue = match place {
-        Place::Transfer => {
+        RingingPlace::Transfer => {
             let overflows = transfer.overflow.as_ref().map(|overflow| overflow.at);
             transfer.limits.gives_up_at <= context.now
                 || overflows.is_some_and(|at| at <= context.now)
         }
-        Place::Leg(leg) => leg.limits.gives_up_at <= context.now,
+        RingingPlace::Leg(leg) => leg.limits.gives_up_at <= context.now,
     };
     if is_overdue {
         let status = transfer.status();
@@ -94,22 +94,22 @@ pub fn ring(
 
 /// What waits: the transfer itself, or its leg.
 #[derive(Clone, Copy)]
-pub(super) enum Place<'a> {
+pub(super) enum RingingPlace<'a> {
     Transfer,
     Leg(&'a Leg),
 }
 
 /// Where a person is needed; otherwise an error that says who has it, or that it is over.
-fn vacant(transfer: &Transfer) -> Result<Place<'_>, Rejection> {
+fn vacant(transfer: &Transfer) -> Result<RingingPlace<'_>, Rejection> {
     let status = transfer.status();
     if next(status, Action::Pickup).is_some() {
-        return Ok(Place::Transfer);
+        return Ok(RingingPlace::Transfer);
     }
     if status.is_over() {
         return Err(Rejection::TransferGone { status: Some(status) });
     }
     match &transfer.leg {
-        Some(leg) if leg.stage == LegStage::Queued => return Ok(Place::Leg(leg)),
+        Some(leg) if leg.stage == LegStage::Queued => return Ok(RingingPlace::Leg(leg)),
         Some(_) | None => {}
     }
     let leg = transfer.leg.as_ref().and_then(Leg::claim);
@@ -130,14 +130,14 @@ pub(super) fn slot(person: &Agent, free: Option<u16>) -> Result<Option<u16>, Rej
 fn ringing(
     conversation: &Conversation,
     transfer: &Transfer,
-    place: Place<'_>,
+    place: RingingPlace<'_>,
     person: &Agent,
     slot: Option<u16>,
     context: Context<'_>,
 ) -> Ringing {
     let (leg, limits) = match place {
-        Place::Transfer => (0, transfer.limits),
-        Place::Leg(leg) => (leg.number, leg.limits),
+        RingingPlace::Transfer => (0, transfer.limits),
+        RingingPlace::Leg(leg) => (leg.number, leg.limits),
     };
     Ringing {
         holder: conversation.holder.clone(),

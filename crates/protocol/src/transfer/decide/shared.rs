@@ -38,14 +38,14 @@ pub(super) fn may_know(conversation: &Conversation, context: Context<'_>) -> boo
 
 /// A command on a transfer, with its context.
 #[derive(Clone, Copy)]
-pub(super) struct Asked<'a> {
+pub(super) struct TransferAct<'a> {
     pub conversation: &'a Conversation,
     pub transfer: &'a Transfer,
     pub epoch: Option<u64>,
     pub context: Context<'a>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> TransferAct<'a> {
     /// Refuses an action that is impossible in this status, or after the end.
     pub(super) fn may(&self, action: Action) -> Result<(), Rejection> {
         let status = self.transfer.status();

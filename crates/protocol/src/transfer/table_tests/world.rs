@@ -6,18 +6,16 @@ use serde_json::{Value, json};
 
 use crate::agent::presence::{Presence, Reach};
 use crate::agent::{Agent, Kind, Profile, free_slot, slot_prefix};
-use crate::callback;
 use crate::caller::{Caller, Principal, Role};
-use crate::codec;
 use crate::conversation::command::{Command as Asked, Open, Say};
 use crate::conversation::state::{Conversation, customer_name};
 use crate::ids::{AgentId, ConversationId, TeamspaceId, TransferId};
 use crate::ledger::{Stream, Subject};
-use crate::queue;
 use crate::rejection::Rejection;
 use crate::step::{self, Change, Context, Deadline, Directory, Facts, HoldState, QueueOf, State};
 use crate::time::{Span, Time};
 use crate::transfer::command::{Act, Command, Request, Transfer};
+use crate::{callback, codec, queue};
 
 pub struct World {
     pub state: Option<State>,

@@ -30,14 +30,14 @@ pub struct Announcer {
     pub verbosity: Verbosity,
     /// The last speaker: the session and the name.
     last: Option<(String, String)>,
-    held: Vec<Held>,
+    held: Vec<HeldText>,
     /// The states of sessions that were under way before.
-    standing: Vec<Held>,
+    standing: Vec<HeldText>,
 }
 
 /// A state that is told in a moment, unless the session moves on before.
 #[derive(Debug)]
-struct Held {
+struct HeldText {
     from: Time,
     session: String,
     name: String,
@@ -60,7 +60,7 @@ impl Announcer {
         let Some(text) = said(event, self.verbosity, self.speech) else { return Vec::new() };
         let name = who(event, self.speech);
         if kind(event) == "state.changed" {
-            self.hold(event, Held { from: now, session: session.to_owned(), name, text });
+            self.hold(event, HeldText { from: now, session: session.to_owned(), name, text });
             return Vec::new();
         }
         let mut lines = self.stand();
@@ -88,26 +88,26 @@ impl Announcer {
 
     /// The states that have lasted a moment by now.
     pub fn look(&mut self, now: Time) -> Vec<String> {
-        let has_lasted = |held: &Held| now.since(held.from) >= MOMENT;
+        let has_lasted = |held: &HeldText| now.since(held.from) >= MOMENT;
         let mut lines = Vec::new();
         if self.standing.last().is_some_and(has_lasted) {
             lines.extend(self.stand());
         }
         let (told, held) = std::mem::take(&mut self.held).into_iter().partition(has_lasted);
         self.held = held;
-        let told: Vec<Held> = told;
+        let told: Vec<HeldText> = told;
         lines.extend(told.iter().map(|it| self.line(&it.session, &it.name, &it.text)));
         lines
     }
 
     /// Waiting for an answer is not told: the question tells it.
-    fn hold(&mut self, event: &Value, held: Held) {
+    fn hold(&mut self, event: &Value, held: HeldText) {
         let is_standing = !event["extensions"]["tasuki"]["stands"].is_null();
         if is_standing {
             // The server has no words for a state that only the agent knows.
             let is_unknown = event["summary_normal"].is_null();
             let text = if is_unknown { String::new() } else { held.text };
-            self.standing.push(Held { text, ..held });
+            self.standing.push(HeldText { text, ..held });
         } else if event["to_state"] != "awaiting_input" {
             if self.held.len() >= HELD_MAX {
                 self.held.remove(0);

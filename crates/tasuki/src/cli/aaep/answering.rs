@@ -7,17 +7,17 @@ mod tests;
 
 use aaep::event::Decision;
 
-use super::question::{Answer, Question};
+use super::question::{Question, TypedAnswer};
 use super::speech::{Speech, Text};
 use crate::cli::typist::Questions;
-use crate::cli::typist::keys::Line;
+use crate::cli::typist::keys::EditedLine;
 
 /// Open questions. Beyond this the oldest is no longer offered here.
 const QUESTIONS_MAX: usize = 32;
 
 /// The questions that were asked here and are still open.
 #[derive(Debug)]
-pub struct Asked {
+pub struct OpenQuestion {
     /// The language in which questions are asked and decisions may be typed.
     speech: Speech,
     open: Vec<Question>,
@@ -41,7 +41,7 @@ pub enum NotAnswered {
     Expected(String),
 }
 
-impl Asked {
+impl OpenQuestion {
     pub fn new(speech: Speech) -> Self {
         Self { speech, open: Vec::new(), n_asked: 0 }
     }
@@ -78,8 +78,11 @@ impl Asked {
         self.open.iter().map(|question| question.number).collect()
     }
 
-    pub fn choose(&self, line: &Line<Questions>) -> Result<(&Question, Answer), NotAnswered> {
-        let Line { text, began } = line;
+    pub fn choose(
+        &self,
+        line: &EditedLine<Questions>,
+    ) -> Result<(&Question, TypedAnswer), NotAnswered> {
+        let EditedLine { text, began } = line;
         let text = text.trim();
         if let Some((number, rest)) = named(text) {
             let question = self.shown(number, began)?;
@@ -117,7 +120,7 @@ impl Asked {
         }
         let question = self.shown(one, began)?;
         let answer = question.answer(text).map_err(NotAnswered::Expected)?;
-        if answer == Answer::Decision(Decision::Accept) && question.must_be_named() {
+        if answer == TypedAnswer::Decision(Decision::Accept) && question.must_be_named() {
             return Err(NotAnswered::NotNamed(one));
         }
         Ok((question, answer))
@@ -174,7 +177,7 @@ fn named(text: &str) -> Option<(usize, &str)> {
 impl NotAnswered {
     /// The reason, in lines. If the line names none of several questions, it also lists the open
     /// ones and how to answer each.
-    pub fn said(&self, asked: &Asked) -> Vec<String> {
+    pub fn said(&self, asked: &OpenQuestion) -> Vec<String> {
         let waits = asked.open.iter().filter(|_| *self == NotAnswered::Several);
         let first = std::iter::once(self.why(asked.speech));
         first.chain(waits.map(Question::waits)).collect()

@@ -8,10 +8,10 @@ use anyhow::Result;
 use clap::Args;
 
 use super::announcer::Announcer;
-use super::answering::Asked;
+use super::answering::OpenQuestion;
 use super::closing::Accepted;
 use super::listen::{Answers, From, server};
-use super::listener::{Listener, Telling};
+use super::listener::{Listener, Spoken};
 use super::recorder::Recorder;
 use super::speech::Speech;
 use super::subscriber::Subscriber;
@@ -61,12 +61,12 @@ pub async fn run(args: CaptureArgs) -> Result<u8> {
     let listener = Listener {
         subscriber,
         typist,
-        telling: Telling::Nothing,
+        telling: Spoken::Nothing,
         announcer: Announcer::new(speech, Verbosity::Normal),
         answers: answers && can_answer,
         recorder: Some(recorder),
         until_end: args.until_end,
-        asked: Asked::new(speech),
+        asked: OpenQuestion::new(speech),
         accepted: Accepted::default(),
         open: HashSet::new(),
     };

@@ -20,7 +20,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::documents::{Document, LINE_BYTES_MAX, Source};
-use super::found::{FileReport, Finding, Level, Place};
+use super::found::{FileFinding, FilePlace, FileReport, Level};
 
 /// Fewer documents than this are not worth a thread.
 const DOCUMENTS_PER_THREAD_MIN: usize = 256;
@@ -251,7 +251,7 @@ impl Checking<'_> {
         let index = self.report.n_documents;
         self.report.n_documents += 1;
         self.line = line;
-        let mut place = Place { line, column, index, ..Place::default() };
+        let mut place = FilePlace { line, column, index, ..FilePlace::default() };
         let remark = match &content {
             Content::Event(event) | Content::Joined(event) => {
                 let id = event.envelope.session_id.as_ref();
@@ -306,13 +306,13 @@ impl Checking<'_> {
         let recorded = std::mem::take(&mut self.recorded);
         for (session_id, remark) in recorded.unfinished() {
             let session_id = Some(session_id.to_owned());
-            let place = Place { line, index, session_id, ..Place::default() };
+            let place = FilePlace { line, index, session_id, ..FilePlace::default() };
             self.remark(&place, remark);
         }
         FileReport { n_sessions: recorded.n_sessions(), ..self.report }
     }
 
-    fn remark(&mut self, place: &Place, remark: Remark) {
+    fn remark(&mut self, place: &FilePlace, remark: Remark) {
         let level = match remark.weight {
             Weight::Broken => Level::Error,
             Weight::Assumed if self.options.strict => Level::Error,
@@ -323,7 +323,7 @@ impl Checking<'_> {
         }
     }
 
-    fn find(&mut self, place: &Place, level: Level, flaw: Flaw) {
+    fn find(&mut self, place: &FilePlace, level: Level, flaw: Flaw) {
         let (n_found, is_wanted) = match level {
             Level::Error => {
                 self.report.failed.add(flaw.tier);
@@ -333,7 +333,7 @@ impl Checking<'_> {
         };
         *n_found += 1;
         if is_wanted && *n_found <= self.options.findings_max {
-            self.report.findings.push(Finding::new(&self.report.file, place, level, flaw));
+            self.report.findings.push(FileFinding::new(&self.report.file, place, level, flaw));
         }
     }
 }

@@ -2,8 +2,7 @@
 //! the listeners that could have answered. A listener that only watches infers it from the agent's
 //! next event. A question stays open until that is certain.
 
-use aaep::AGENT_ID;
-use aaep::EXTENSION;
+use aaep::{AGENT_ID, EXTENSION};
 use protocol::narrator::settled::QUESTION_SETTLED;
 use protocol::time::Time;
 use serde_json::Value;

@@ -35,13 +35,13 @@ pub struct Source {
     is_over: bool,
     /// The last line read is too long, and its end is yet to come.
     is_in_long_line: bool,
-    form: Option<Form>,
+    form: Option<FileForm>,
     name: String,
 }
 
 /// How the documents of a file are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum FileForm {
     /// One on each line.
     Lines,
     /// Values wherever they begin and end, and lists of them.
@@ -93,7 +93,7 @@ impl Source {
         window.append(&mut self.rest);
         self.fill(window, WINDOW_BYTES)?;
         let form = *self.form.get_or_insert_with(|| form_of(window));
-        if form == Form::Values {
+        if form == FileForm::Values {
             self.fill(window, WHOLE_BYTES_MAX + 1)?;
             if window.len() > WHOLE_BYTES_MAX {
                 bail!("{}: too large to be read whole: write one document on each line", self.name);
@@ -108,8 +108,8 @@ impl Source {
     /// The documents of a window that was just read.
     pub fn documents<'w>(&mut self, window: &'w [u8]) -> Vec<Document<'w>> {
         match self.form {
-            Some(Form::Values) => values(window),
-            Some(Form::Lines) | None => self.lines(window),
+            Some(FileForm::Values) => values(window),
+            Some(FileForm::Lines) | None => self.lines(window),
         }
     }
 
@@ -145,20 +145,20 @@ impl Source {
 /// Decided by the beginning, whatever the name of the file is. A document over many lines, or a
 /// list, is `Values`, also if it is broken. `Lines` if the first line is a whole document, or the
 /// second begins another.
-fn form_of(start: &[u8]) -> Form {
+fn form_of(start: &[u8]) -> FileForm {
     let lines = start.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let mut lines = lines.filter(|line| !line.is_empty());
-    let Some(first) = lines.next() else { return Form::Lines };
+    let Some(first) = lines.next() else { return FileForm::Lines };
     let is_whole = serde_json::from_slice::<IgnoredAny>(first).is_ok();
     let second = lines.next().and_then(|line| line.first());
     match (first.first(), second) {
         // A list in a file of lines is a wrong document, and not a list of documents.
-        (Some(b'['), Some(b'{')) if is_whole => Form::Lines,
-        (Some(b'['), _) => Form::Values,
-        (Some(b'{'), _) if is_whole => Form::Lines,
-        (Some(b'{'), _) if is_longer_value(first, start) => Form::Values,
-        (Some(b'{'), Some(b'"' | b'}')) => Form::Values,
-        (Some(_) | None, _) => Form::Lines,
+        (Some(b'['), Some(b'{')) if is_whole => FileForm::Lines,
+        (Some(b'['), _) => FileForm::Values,
+        (Some(b'{'), _) if is_whole => FileForm::Lines,
+        (Some(b'{'), _) if is_longer_value(first, start) => FileForm::Values,
+        (Some(b'{'), Some(b'"' | b'}')) => FileForm::Values,
+        (Some(_) | None, _) => FileForm::Lines,
     }
 }
 
@@ -176,7 +176,7 @@ fn values(bytes: &[u8]) -> Vec<Document<'_>> {
         return vec![Document { line: 1, bytes }];
     };
     let mut documents = Vec::new();
-    let mut place = Place { text, offset: 0, line: 1 };
+    let mut place = DocumentPlace { text, offset: 0, line: 1 };
     let mut read = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
     loop {
         let start = read.byte_offset();
@@ -195,13 +195,13 @@ fn values(bytes: &[u8]) -> Vec<Document<'_>> {
 }
 
 /// Counts lines up to where a part begins.
-struct Place<'a> {
+struct DocumentPlace<'a> {
     text: &'a str,
     offset: usize,
     line: usize,
 }
 
-impl<'a> Place<'a> {
+impl<'a> DocumentPlace<'a> {
     fn document(&mut self, part: &'a str) -> Document<'a> {
         let offset = part.as_ptr() as usize - self.text.as_ptr() as usize;
         let between = &self.text.as_bytes()[self.offset..offset];

@@ -9,7 +9,7 @@ use crate::output;
 
 /// One finding, as `--json` prints it.
 #[derive(Debug, Clone, Serialize)]
-pub struct Finding {
+pub struct FileFinding {
     pub file: String,
     pub line: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,7 +37,7 @@ pub enum Level {
 
 /// The position of a document in a file, and the ids that it names.
 #[derive(Debug, Clone, Default)]
-pub struct Place {
+pub struct FilePlace {
     pub line: usize,
     pub column: Option<usize>,
     pub index: usize,
@@ -56,7 +56,7 @@ pub struct FileReport {
     /// The errors by their tier, shown or not.
     pub failed: Failed,
     /// The first of them; at most as many as are shown.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<FileFinding>,
 }
 
 /// How many errors there are of each tier.
@@ -85,9 +85,9 @@ impl Failed {
     }
 }
 
-impl Finding {
-    pub fn new(file: &str, place: &Place, level: Level, flaw: Flaw) -> Self {
-        let Place { line, column, index, event_id, session_id } = place.clone();
+impl FileFinding {
+    pub fn new(file: &str, place: &FilePlace, level: Level, flaw: Flaw) -> Self {
+        let FilePlace { line, column, index, event_id, session_id } = place.clone();
         let Flaw { tier, rule, field, expected } = flaw;
         let (file, code) = (file.to_owned(), tier.code());
         let column = column.filter(|_| rule == "json");
@@ -152,8 +152,8 @@ pub fn junit(reports: &[FileReport]) -> String {
     xml
 }
 
-fn errors(report: &FileReport, tier: Tier) -> impl Iterator<Item = &Finding> {
-    let is_it = move |it: &&Finding| it.level == Level::Error && it.tier == tier;
+fn errors(report: &FileReport, tier: Tier) -> impl Iterator<Item = &FileFinding> {
+    let is_it = move |it: &&FileFinding| it.level == Level::Error && it.tier == tier;
     report.findings.iter().filter(is_it)
 }
 

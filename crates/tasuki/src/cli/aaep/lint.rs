@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use aaep::event::Event;
 use aaep::handshake::{Message, read_message};
-use aaep::lint::{Finding, Heard, Texts, lint};
+use aaep::lint::{Heard, LintFinding, Texts, lint};
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
@@ -36,7 +36,7 @@ struct Advised<'a> {
     line: usize,
     session_id: &'a str,
     #[serde(flatten)]
-    finding: Finding,
+    finding: LintFinding,
 }
 
 #[derive(Debug, Default)]

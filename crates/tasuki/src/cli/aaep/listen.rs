@@ -9,9 +9,9 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 
 use super::announcer::Announcer;
-use super::answering::Asked;
+use super::answering::OpenQuestion;
 use super::closing::Accepted;
-use super::listener::{Listener, Telling};
+use super::listener::{Listener, Spoken};
 use super::speech::Text;
 use super::subscriber::Subscriber;
 use super::terms::{ScopeArgs, TermsArgs};
@@ -87,12 +87,12 @@ pub async fn run(args: ListenArgs) -> Result<u8> {
     let listener = Listener {
         subscriber,
         typist,
-        telling: if args.reach.json { Telling::Json } else { Telling::Words },
+        telling: if args.reach.json { Spoken::Json } else { Spoken::Words },
         announcer: Announcer::new(speech, args.terms.verbosity),
         answers: answers && can_answer,
         recorder: None,
         until_end: false,
-        asked: Asked::new(speech),
+        asked: OpenQuestion::new(speech),
         accepted: Accepted::default(),
         open: HashSet::new(),
     };

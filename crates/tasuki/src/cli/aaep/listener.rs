@@ -14,14 +14,14 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::announcer::Announcer;
-use super::answering::Asked;
+use super::answering::OpenQuestion;
 use super::closing::Accepted;
-use super::question::{Answer, Question};
+use super::question::{Question, TypedAnswer};
 use super::recorder::Recorder;
 use super::speech::{Speech, Text};
-use super::subscriber::{Heard, Subscriber};
+use super::subscriber::{Subscriber, SubscriberEvent};
 use super::{terms, words};
-use crate::cli::typist::keys::Line;
+use crate::cli::typist::keys::EditedLine;
 use crate::cli::typist::{Questions, Typist};
 use crate::client::Refused;
 use crate::{exit_code, output};
@@ -45,7 +45,7 @@ const HELP: [Text; 10] = [
 
 /// How events are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Telling {
+pub enum Spoken {
     Words,
     Json,
     /// Only questions.
@@ -55,20 +55,20 @@ pub enum Telling {
 pub struct Listener {
     pub subscriber: Subscriber,
     pub typist: Typist<Questions>,
-    pub telling: Telling,
+    pub telling: Spoken,
     pub announcer: Announcer,
     pub answers: bool,
     pub recorder: Option<Recorder>,
     /// Whether to leave when the sessions that were heard are over.
     pub until_end: bool,
-    pub asked: Asked,
+    pub asked: OpenQuestion,
     pub accepted: Accepted,
     pub open: HashSet<String>,
 }
 
 /// Whether to go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum ListenerStep {
     On,
     /// All sessions that were heard are over.
     AtEnd,
@@ -94,19 +94,19 @@ impl Listener {
         ended.map(|_| exit_code::OK)
     }
 
-    async fn follow(&mut self, heard: &mut mpsc::Receiver<Heard>) -> Result<End> {
+    async fn follow(&mut self, heard: &mut mpsc::Receiver<SubscriberEvent>) -> Result<End> {
         let (mut can_type, mut is_at_end, mut is_quiet) = (true, false, true);
         loop {
             let interrupted = self.typist.interrupted(1);
             let next = tokio::select! {
                 biased;
-                () = interrupted => Next::Leave,
+                () = interrupted => ListenerStep::Leave,
                 heard = heard.recv() => match heard {
-                    Some(Heard::Closed(why)) => {
+                    Some(SubscriberEvent::Closed(why)) => {
                         self.say(Text::Over, &[("why", &why)]);
                         return Ok(End::Over);
                     }
-                    Some(Heard::Failed(error)) => return Err(error),
+                    Some(SubscriberEvent::Failed(error)) => return Err(error),
                     Some(heard) => {
                         is_quiet = false;
                         self.hear(heard)?
@@ -122,29 +122,31 @@ impl Listener {
                 },
                 () = SystemClock.sleep(LOOK_EVERY) => {
                     self.look(std::mem::replace(&mut is_quiet, true))?;
-                    if is_at_end { Next::Leave } else { Next::On }
+                    if is_at_end { ListenerStep::Leave } else { ListenerStep::On }
                 }
             };
             match next {
-                Next::On => {}
-                Next::AtEnd => is_at_end = true,
-                Next::Leave => return Ok(End::Left),
+                ListenerStep::On => {}
+                ListenerStep::AtEnd => is_at_end = true,
+                ListenerStep::Leave => return Ok(End::Left),
             }
         }
     }
 
-    fn hear(&mut self, heard: Heard) -> Result<Next> {
+    fn hear(&mut self, heard: SubscriberEvent) -> Result<ListenerStep> {
         let (text, event, is_in_order) = match heard {
-            Heard::Event { text, event, is_in_order } => (text, event, is_in_order),
-            Heard::Away => {
+            SubscriberEvent::Event { text, event, is_in_order } => (text, event, is_in_order),
+            SubscriberEvent::Away => {
                 self.say(Text::Away, &[]);
-                return Ok(Next::On);
+                return Ok(ListenerStep::On);
             }
-            Heard::Back => {
+            SubscriberEvent::Back => {
                 self.say(Text::Back, &[]);
-                return Ok(Next::On);
+                return Ok(ListenerStep::On);
             }
-            Heard::Closed(_) | Heard::Failed(_) => return Ok(Next::Leave),
+            SubscriberEvent::Closed(_) | SubscriberEvent::Failed(_) => {
+                return Ok(ListenerStep::Leave);
+            }
         };
         if let Some(recorder) = &mut self.recorder {
             recorder.event(&text, &event, is_in_order)?;
@@ -154,20 +156,20 @@ impl Listener {
         if words::is_terminal(&event) {
             self.open.remove(&session);
             let is_over = self.until_end && self.open.is_empty();
-            return Ok(if is_over { Next::AtEnd } else { Next::On });
+            return Ok(if is_over { ListenerStep::AtEnd } else { ListenerStep::On });
         }
         self.open.insert(session);
-        Ok(Next::On)
+        Ok(ListenerStep::On)
     }
 
     fn tell(&mut self, event: &Value) {
         let (now, speech) = (SystemClock.now(), self.announcer.speech);
         let question = Question::of(event, self.asked.next_number(), now, speech);
         match (self.telling, question) {
-            (Telling::Json, None) => output::json(event),
-            (Telling::Words, None) => tell_all(&self.announcer.hear(event, now)),
+            (Spoken::Json, None) => output::json(event),
+            (Spoken::Words, None) => tell_all(&self.announcer.hear(event, now)),
             (_, Some(question)) => self.hear_question(question, event),
-            (Telling::Nothing, None) => {}
+            (Spoken::Nothing, None) => {}
         }
         for (number, why) in self.accepted.closed_by(event, self.asked.open()) {
             self.close(number, why);
@@ -177,9 +179,9 @@ impl Listener {
     fn hear_question(&mut self, question: Question, event: &Value) {
         let is_settled = question.settled().is_some();
         let lines = match self.telling {
-            Telling::Json => vec![output::json_text(event)],
-            Telling::Nothing if is_settled => Vec::new(),
-            Telling::Words | Telling::Nothing => {
+            Spoken::Json => vec![output::json_text(event)],
+            Spoken::Nothing if is_settled => Vec::new(),
+            Spoken::Words | Spoken::Nothing => {
                 self.announcer.ask(&question, self.answers, SystemClock.now())
             }
         };
@@ -218,16 +220,16 @@ impl Listener {
         }
     }
 
-    async fn typed(&mut self, line: Line<Questions>) -> Result<Next> {
+    async fn typed(&mut self, line: EditedLine<Questions>) -> Result<ListenerStep> {
         let Some(command) = line.text.trim().strip_prefix('/') else {
             if !line.text.trim().is_empty() {
                 self.answer(&line).await?;
             }
-            return Ok(Next::On);
+            return Ok(ListenerStep::On);
         };
         let (verb, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
         match verb {
-            "quit" => return Ok(Next::Leave),
+            "quit" => return Ok(ListenerStep::Leave),
             "help" => self.help(),
             "questions" if self.asked.open().is_empty() => self.say(Text::NothingWaits, &[]),
             "questions" => self.put_again(),
@@ -237,7 +239,7 @@ impl Listener {
                 None => self.say(Text::NoSuchCommand, &[("name", &output::clean(verb))]),
             },
         }
-        Ok(Next::On)
+        Ok(ListenerStep::On)
     }
 
     /// Shows the open questions again, as they stand now.
@@ -257,7 +259,7 @@ impl Listener {
     }
 
     /// Answers the question that a line was begun for, if it is still open.
-    async fn answer(&mut self, line: &Line<Questions>) -> Result<()> {
+    async fn answer(&mut self, line: &EditedLine<Questions>) -> Result<()> {
         if !self.answers {
             self.say(Text::AnswersOff, &[]);
             return Ok(());
@@ -271,7 +273,7 @@ impl Listener {
         };
         let question = question.clone();
         let number = question.number;
-        let is_accept = answer == Answer::Decision(Decision::Accept);
+        let is_accept = answer == TypedAnswer::Decision(Decision::Accept);
         let shown = question.shown(&answer);
         let reply = self.reply(&question, answer);
         match self.subscriber.send(&reply).await {
@@ -296,12 +298,12 @@ impl Listener {
         }
     }
 
-    fn reply(&self, question: &Question, answer: Answer) -> Handshake {
+    fn reply(&self, question: &Question, answer: TypedAnswer) -> Handshake {
         let reply_token = question.event["reply_token"].as_str().unwrap_or_default().to_owned();
         let subscription_id = self.subscriber.id.clone();
         let timestamp = stamp(SystemClock.now());
         match answer {
-            Answer::Decision(decision) => Handshake::ConfirmationReply(ConfirmationReply {
+            TypedAnswer::Decision(decision) => Handshake::ConfirmationReply(ConfirmationReply {
                 reply_token,
                 decision,
                 subscription_id,
@@ -311,7 +313,7 @@ impl Listener {
                 modified_action: None,
                 correlation_id: None,
             }),
-            Answer::Response(response) => Handshake::ClarificationReply(ClarificationReply {
+            TypedAnswer::Response(response) => Handshake::ClarificationReply(ClarificationReply {
                 reply_token,
                 response,
                 subscription_id,
@@ -323,7 +325,7 @@ impl Listener {
         }
     }
 
-    async fn renegotiate(&mut self, asked: Capabilities, done: Text) -> Result<Next> {
+    async fn renegotiate(&mut self, asked: Capabilities, done: Text) -> Result<ListenerStep> {
         let verbosity = asked.preferred_verbosity;
         let languages = asked.languages.clone();
         let message = Handshake::Renegotiate(Renegotiate {
@@ -339,10 +341,10 @@ impl Listener {
                     self.announcer.speech = speech;
                     self.asked.speak(speech);
                     self.say(done, &[]);
-                    if self.telling != Telling::Json {
+                    if self.telling != Spoken::Json {
                         self.put_again();
                     }
-                    return Ok(Next::On);
+                    return Ok(ListenerStep::On);
                 }
                 self.say(done, &[]);
             }
@@ -353,13 +355,13 @@ impl Listener {
                 None => self.say(Text::TermsUnanswered, &[]),
             },
         }
-        Ok(Next::On)
+        Ok(ListenerStep::On)
     }
 
     /// Nothing more can be typed: agents must not wait for our answer.
-    async fn only_listen(&mut self) -> Result<Next> {
+    async fn only_listen(&mut self) -> Result<ListenerStep> {
         if !std::mem::replace(&mut self.answers, false) {
-            return Ok(Next::On);
+            return Ok(ListenerStep::On);
         }
         let asked = Capabilities {
             supports_confirmation_reply: Some(false),

@@ -11,7 +11,7 @@ use engine::ports::ids::{Ids, RandomIds};
 use protocol::time::Time;
 use serde_json::{Value, json};
 
-use super::replay::{Recorded, Said, Speed};
+use super::replay::{Recorded, ReplayedEvent, Speed};
 use super::words::kind;
 use crate::client::{Call, Client, Refused, percent_encode};
 use crate::{exit_code, output};
@@ -38,14 +38,14 @@ pub async fn run(
     speed: Speed,
     new_ids: bool,
 ) -> Result<u8> {
-    let agent = crate::cli::chat::own_name(&client).await?;
+    let agent = crate::cli::own_name::own_name(&client).await?;
     let (names, batch) = (HashMap::new(), Vec::new());
     let mut producing = Producing { client, agent, new_ids, names, batch };
     let mut last: Option<Time> = None;
     let mut n_events = 0;
     for Recorded { at, said } in recording {
         // Recorded answers are skipped: the questions are answered again.
-        let Said::Event { event, .. } = said else { continue };
+        let ReplayedEvent::Event { event, .. } = said else { continue };
         let pause = last.map(|last| at.since(last)).filter(|pause| pause.as_millis() > 0);
         if let (Some(pause), Speed::Times(_)) = (pause, speed) {
             producing.send().await?;

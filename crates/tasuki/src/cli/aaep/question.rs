@@ -29,7 +29,7 @@ pub struct Question {
 
 /// A typed answer.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
+pub enum TypedAnswer {
     Decision(Decision),
     Response(Response),
 }
@@ -268,30 +268,30 @@ impl Question {
     }
 
     /// The typed answer, or a text that says what would be one.
-    pub fn answer(&self, typed: &str) -> Result<Answer, String> {
+    pub fn answer(&self, typed: &str) -> Result<TypedAnswer, String> {
         let typed = typed.trim();
         let (number, answers) = (self.number.to_string(), self.expected());
         let filled = [("number", &*number), ("answers", &*answers)];
         let no = || self.speech.say(Text::Expected, &filled);
         if self.is_confirmation() {
             let decision = self.speech.decision(typed).filter(|decision| self.allows(*decision));
-            return Ok(Answer::Decision(decision.ok_or_else(no)?));
+            return Ok(TypedAnswer::Decision(decision.ok_or_else(no)?));
         }
         if let Some(value) = self.chosen(typed) {
-            return Ok(Answer::Response(Response::Text(value.to_owned())));
+            return Ok(TypedAnswer::Response(Response::Text(value.to_owned())));
         }
         if let Some(truth) = self.speech.truth(typed).filter(|_| self.accepts("yes_no")) {
-            return Ok(Answer::Response(Response::Truth(truth)));
+            return Ok(TypedAnswer::Response(Response::Truth(truth)));
         }
         if self.accepts("numeric") {
             let whole = typed.parse::<i64>().ok().map(Number::from);
             let number = whole.or_else(|| typed.parse().ok().and_then(Number::from_f64));
             if let Some(number) = number {
-                return Ok(Answer::Response(Response::Number(number)));
+                return Ok(TypedAnswer::Response(Response::Number(number)));
             }
         }
         if self.accepts("freetext") && !typed.is_empty() {
-            return Ok(Answer::Response(Response::Text(typed.to_owned())));
+            return Ok(TypedAnswer::Response(Response::Text(typed.to_owned())));
         }
         Err(no())
     }
@@ -309,17 +309,17 @@ impl Question {
     }
 
     /// An answer to it, as the listener reads it: a choice by its label.
-    pub fn shown(&self, answer: &Answer) -> String {
+    pub fn shown(&self, answer: &TypedAnswer) -> String {
         match answer {
-            Answer::Decision(decision) => self.speech.decision_word(*decision),
-            Answer::Response(Response::Text(text)) => {
+            TypedAnswer::Decision(decision) => self.speech.decision_word(*decision),
+            TypedAnswer::Response(Response::Text(text)) => {
                 let choices = self.choices();
                 let chosen = choices.iter().find(|choice| choice.value == text);
                 clean(chosen.map_or(text.as_str(), |choice| choice.label))
             }
-            Answer::Response(Response::Number(number)) => number.to_string(),
-            Answer::Response(Response::Truth(true)) => self.speech.word(Text::Yes),
-            Answer::Response(Response::Truth(false)) => self.speech.word(Text::No),
+            TypedAnswer::Response(Response::Number(number)) => number.to_string(),
+            TypedAnswer::Response(Response::Truth(true)) => self.speech.word(Text::Yes),
+            TypedAnswer::Response(Response::Truth(false)) => self.speech.word(Text::No),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::Path;
 
-use aaep::shape::{put_into_extension, take_from_extension};
+use aaep::extension::{put_into_extension, take_from_extension};
 use aaep::{EXTENSION, RECORDED_FROM_HERE};
 use anyhow::{Context, Result};
 use protocol::time::Time;

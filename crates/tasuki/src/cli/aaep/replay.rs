@@ -63,10 +63,10 @@ pub enum Speed {
 /// One line of a recording.
 pub struct Recorded {
     pub at: Time,
-    pub said: Said,
+    pub said: ReplayedEvent,
 }
 
-pub enum Said {
+pub enum ReplayedEvent {
     Event { prepared: Arc<Prepared>, event: Value },
     Reply(Box<Handshake>),
 }
@@ -104,16 +104,16 @@ fn read(args: &ReplayArgs) -> Result<Vec<Recorded>> {
                 let at = Time::from_millis(event.envelope.timestamp_micros / 1_000);
                 let prepared = Arc::new(Prepared::new(text.as_str().into(), &event));
                 let event = serde_json::from_str(&text).expect("the event was read from it");
-                recording.push(Recorded { at, said: Said::Event { prepared, event } });
+                recording.push(Recorded { at, said: ReplayedEvent::Event { prepared, event } });
             }
             Message::Handshake(message) => {
                 let at = recording.last().map_or(Time::from_millis(0), |last| last.at);
-                recording.push(Recorded { at, said: Said::Reply(message) });
+                recording.push(Recorded { at, said: ReplayedEvent::Reply(message) });
             }
             Message::Manifest => {}
         }
     }
-    let is_event = |it: &Recorded| matches!(it.said, Said::Event { .. });
+    let is_event = |it: &Recorded| matches!(it.said, ReplayedEvent::Event { .. });
     if !recording.iter().any(is_event) {
         bail!("{file}: no event to play");
     }
@@ -133,13 +133,13 @@ async fn tell(args: &ReplayArgs, recording: &[Recorded]) {
     for (sequence, Recorded { at, said }) in (1..).zip(recording) {
         playing.wait_until(*at).await;
         match said {
-            Said::Event { prepared, .. } => {
+            ReplayedEvent::Event { prepared, .. } => {
                 while !playing.shaper.wants_more() && playing.step().await {}
                 let cursor = Cursor { sequence, index: 0 };
                 playing.shaper.push(prepared, cursor, playing.now);
                 playing.say_all();
             }
-            Said::Reply(reply) => playing.reply(reply),
+            ReplayedEvent::Reply(reply) => playing.reply(reply),
         }
     }
     while playing.step().await {}

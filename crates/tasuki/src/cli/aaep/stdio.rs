@@ -47,13 +47,13 @@ pub struct StdioArgs {
 /// Elapses some time after the end of the input.
 type Late = Pin<Box<Timeout<Pending<()>>>>;
 
-enum Next {
-    Line(Option<Line>),
+enum StdioStep {
+    Line(Option<StdioLine>),
     Told(Option<Message>),
     Late,
 }
 
-enum Line {
+enum StdioLine {
     Text(String),
     TooLong,
 }
@@ -82,12 +82,12 @@ async fn converse(socket: &mut Socket) -> Result<u8> {
         }
         let may_read = late.is_none() && bridge.n_waiting() < WAITING_MAX;
         let next = tokio::select! {
-            line = lines.recv(), if may_read => Next::Line(line),
-            told = socket.next() => Next::Told(told.transpose().unwrap_or_default()),
-            () = passed(&mut late) => Next::Late,
+            line = lines.recv(), if may_read => StdioStep::Line(line),
+            told = socket.next() => StdioStep::Told(told.transpose().unwrap_or_default()),
+            () = passed(&mut late) => StdioStep::Late,
         };
         match next {
-            Next::Line(Some(Line::Text(line))) => match bridge.heard(&line) {
+            StdioStep::Line(Some(StdioLine::Text(line))) => match bridge.heard(&line) {
                 Step::Send(message) => {
                     let sent = socket.send(Message::text(message)).await;
                     sent.context("the server is gone")?;
@@ -96,22 +96,22 @@ async fn converse(socket: &mut Socket) -> Result<u8> {
                 Step::Leave => return leave(socket).await,
                 Step::Nothing => {}
             },
-            Next::Line(Some(Line::TooLong)) => say(&too_long())?,
-            Next::Line(None) => {
+            StdioStep::Line(Some(StdioLine::TooLong)) => say(&too_long())?,
+            StdioStep::Line(None) => {
                 let waiting = tokio::time::timeout(LAST_ANSWERS_MAX, std::future::pending());
                 late = Some(Box::pin(waiting));
             }
-            Next::Late => return leave(socket).await,
-            Next::Told(Some(Message::Text(text))) => {
+            StdioStep::Late => return leave(socket).await,
+            StdioStep::Told(Some(Message::Text(text))) => {
                 if let Some(line) = bridge.told(&text) {
                     say(&line)?;
                 }
             }
-            Next::Told(Some(Message::Close(frame))) => return closed(frame),
-            Next::Told(Some(
+            StdioStep::Told(Some(Message::Close(frame))) => return closed(frame),
+            StdioStep::Told(Some(
                 Message::Binary(_) | Message::Ping(_) | Message::Pong(_) | Message::Frame(_),
             )) => {}
-            Next::Told(None) => return closed(None),
+            StdioStep::Told(None) => return closed(None),
         }
     }
 }
@@ -163,7 +163,7 @@ fn too_long() -> String {
 
 /// The lines of standard input. Read on a thread of its own, which may still block when the process
 /// ends.
-fn lines() -> mpsc::Receiver<Line> {
+fn lines() -> mpsc::Receiver<StdioLine> {
     let (sender, lines) = mpsc::channel(LINES_MAX);
     std::thread::spawn(move || {
         let mut input = std::io::stdin().lock();
@@ -177,7 +177,7 @@ fn lines() -> mpsc::Receiver<Line> {
 }
 
 /// Skips empty lines. A line that is too long is dropped.
-fn read_line(input: &mut impl BufRead) -> Option<Line> {
+fn read_line(input: &mut impl BufRead) -> Option<StdioLine> {
     loop {
         let mut bytes = Vec::new();
         let limit = u64::try_from(LINE_BYTES_MAX + 1).expect("it is small");
@@ -187,11 +187,11 @@ fn read_line(input: &mut impl BufRead) -> Option<Line> {
         }
         if bytes.last() != Some(&b'\n') && bytes.len() > LINE_BYTES_MAX {
             skip_line(input)?;
-            return Some(Line::TooLong);
+            return Some(StdioLine::TooLong);
         }
         let text = String::from_utf8_lossy(&bytes);
         if !text.trim().is_empty() {
-            return Some(Line::Text(text.trim().to_owned()));
+            return Some(StdioLine::Text(text.trim().to_owned()));
         }
     }
 }

@@ -42,7 +42,7 @@ pub struct Subscriber {
 
 /// What comes from the server.
 #[derive(Debug)]
-pub enum Heard {
+pub enum SubscriberEvent {
     Event {
         text: String,
         event: Value,
@@ -106,9 +106,9 @@ impl Subscriber {
     }
 
     /// The server's events, until the subscription is over.
-    pub fn listen(&self) -> mpsc::Receiver<Heard> {
+    pub fn listen(&self) -> mpsc::Receiver<SubscriberEvent> {
         let (sender, heard) = mpsc::channel(HEARD_MAX);
-        let stream = Stream {
+        let stream = EventStream {
             subscriber: self.clone(),
             heard: sender,
             cursor: None,
@@ -130,9 +130,9 @@ fn accepted(answer: Answer) -> Result<Accepted> {
     serde_json::from_value(answer.success()?).context("expected a subscription.accepted")
 }
 
-struct Stream {
+struct EventStream {
     subscriber: Subscriber,
-    heard: mpsc::Sender<Heard>,
+    heard: mpsc::Sender<SubscriberEvent>,
     /// The cursor to resume at.
     cursor: Option<String>,
     known: HashSet<String>,
@@ -146,14 +146,14 @@ enum End {
     Over,
 }
 
-impl Stream {
+impl EventStream {
     async fn run(mut self) {
         let mut n_tries = 0;
         loop {
             let followed = match self.open().await {
                 Ok(body) => {
                     if std::mem::take(&mut n_tries) > 0 {
-                        self.tell(Heard::Back).await;
+                        self.tell(SubscriberEvent::Back).await;
                     }
                     self.follow(body).await
                 }
@@ -167,11 +167,11 @@ impl Stream {
             if let Some(error) = error
                 && (n_tries >= TRIES_MAX || is_final(&error))
             {
-                self.tell(Heard::Failed(error)).await;
+                self.tell(SubscriberEvent::Failed(error)).await;
                 return;
             }
             if n_tries == 0 {
-                self.tell(Heard::Away).await;
+                self.tell(SubscriberEvent::Away).await;
             }
             n_tries += 1;
             if self.heard.is_closed() {
@@ -208,7 +208,7 @@ impl Stream {
             while let Some(end) = waiting.windows(2).position(|pair| pair == b"\n\n") {
                 let block: Vec<u8> = waiting.drain(..end + 2).collect();
                 if let Some(heard) = self.read(&String::from_utf8_lossy(&block)) {
-                    let is_over = matches!(heard, Heard::Closed(_));
+                    let is_over = matches!(heard, SubscriberEvent::Closed(_));
                     self.tell(heard).await;
                     if is_over || self.heard.is_closed() {
                         return Ok(End::Over);
@@ -222,7 +222,7 @@ impl Stream {
         Ok(End::Break)
     }
 
-    fn read(&mut self, block: &str) -> Option<Heard> {
+    fn read(&mut self, block: &str) -> Option<SubscriberEvent> {
         let field = |name: &str| {
             let mut lines = block.lines();
             lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
@@ -236,7 +236,9 @@ impl Stream {
         if field("event") == Some("aaep.close") {
             let message =
                 event["reason_message"].as_str().or_else(|| event["reason_code"].as_str());
-            return Some(Heard::Closed(output::clean(message.unwrap_or("no reason is given"))));
+            return Some(SubscriberEvent::Closed(output::clean(
+                message.unwrap_or("no reason is given"),
+            )));
         }
         // Two agents may use the same event ids.
         let text_of = |name: &str| event[name].as_str().unwrap_or_default();
@@ -250,10 +252,10 @@ impl Stream {
         {
             self.known.remove(&oldest);
         }
-        Some(Heard::Event { text, event, is_in_order })
+        Some(SubscriberEvent::Event { text, event, is_in_order })
     }
 
-    async fn tell(&self, heard: Heard) {
+    async fn tell(&self, heard: SubscriberEvent) {
         // The receiver may be gone; then the event is not needed.
         let _ = self.heard.send(heard).await;
     }

@@ -82,7 +82,7 @@ pub fn run(args: &ValidateArgs) -> Result<u8> {
     bar.set_length(args.files.iter().filter_map(|it| it.metadata().ok()).map(|it| it.len()).sum());
     let files: Vec<&Path> = args.files.iter().map(PathBuf::as_path).collect();
     let (n_errors_left, n_warnings_left) = (args.max_errors, args.max_errors);
-    let mut told = Told { args, n_errors_left, n_warnings_left, reports: Vec::new() };
+    let mut told = Reported { args, n_errors_left, n_warnings_left, reports: Vec::new() };
     let mut failed = None;
     check_all(&files, &options, &bar, |_, report| match report {
         Ok(report) => told.add(report),
@@ -96,14 +96,14 @@ pub fn run(args: &ValidateArgs) -> Result<u8> {
 }
 
 /// What was reported so far.
-struct Told<'a> {
+struct Reported<'a> {
     args: &'a ValidateArgs,
     n_errors_left: usize,
     n_warnings_left: usize,
     reports: Vec<FileReport>,
 }
 
-impl Told<'_> {
+impl Reported<'_> {
     fn add(&mut self, mut report: FileReport) {
         let is_text = self.args.junit.as_deref() != Some(Path::new("-"));
         for finding in &report.findings {

@@ -7,7 +7,7 @@ use super::follow::{Follow, path_of};
 use super::wire::{Wire, pause};
 use super::words::Reader;
 use super::{Facing, Typed, unknown, with_text};
-use crate::cli::transfer::{self, text};
+use crate::cli::transfer_view::{self, text};
 use crate::cli::typist::Typist;
 use crate::client::Call;
 use crate::{exit_code, output};
@@ -29,7 +29,7 @@ pub async fn run(wire: Wire, mut typist: Typist<Facing>, id: &str) -> Result<u8>
     let mut follow = Follow::start(&wire, id, Reader::default()).await?;
     let whose = if follow.is_customers() { "the customer" } else { "one of its agents" };
     output::remark(&format!("you are {whose}; /person asks for a person, /help lists the rest"));
-    let mut told = Told::default();
+    let mut told = SaidAlready::default();
     loop {
         typist.screen.set(facing(&follow));
         told.about(&wire, &follow).await?;
@@ -76,7 +76,8 @@ async fn act(wire: &Wire, follow: &Follow, verb: &str, rest: &str) -> Result<()>
         output::remark(instead);
         return Ok(());
     }
-    let transfer = |action: &str| transfer::path_of(&text(&follow.seen, "transfer_id"), action);
+    let transfer =
+        |action: &str| transfer_view::path_of(&text(&follow.seen, "transfer_id"), action);
     let call = match verb {
         "person" => {
             let body = fenced(follow, with_text("reason", rest));
@@ -139,7 +140,7 @@ async fn in_vain(
 
 /// Whether the customer can still rate the transfer.
 async fn asks_rating(wire: &Wire, follow: &Follow) -> Result<bool> {
-    let call = Call::get(transfer::path_of(&text(&follow.seen, "transfer_id"), ""));
+    let call = Call::get(transfer_view::path_of(&text(&follow.seen, "transfer_id"), ""));
     Ok(wire.ask(call).await?["asks_rating"] == true)
 }
 
@@ -153,13 +154,13 @@ fn fenced(follow: &Follow, mut body: Value) -> Value {
 
 /// What was already said about the current transfer, so that it is not repeated.
 #[derive(Debug, Default)]
-struct Told {
+struct SaidAlready {
     status: String,
     place: Option<String>,
     n_looks: u32,
 }
 
-impl Told {
+impl SaidAlready {
     async fn about(&mut self, wire: &Wire, follow: &Follow) -> Result<()> {
         let Some(id) = follow.seen["transfer_id"].as_str() else { return Ok(()) };
         let status = text(&follow.seen, "transfer_status");
@@ -168,8 +169,8 @@ impl Told {
         self.n_looks = if is_new { 0 } else { self.n_looks + 1 };
         let is_waiting = status == "queued" && self.n_looks.is_multiple_of(LOOKS_PER_PLACE);
         if is_waiting {
-            let shown = wire.ask(Call::get(transfer::path_of(id, ""))).await?;
-            let place = transfer::place(&shown);
+            let shown = wire.ask(Call::get(transfer_view::path_of(id, ""))).await?;
+            let place = transfer_view::place(&shown);
             if let Some(place) = place.filter(|place| Some(place) != self.place.as_ref()) {
                 output::remark(&format!("you are waiting: {place}"));
                 self.place = Some(place);

@@ -16,8 +16,8 @@ use super::rings::{News, Rings};
 use super::wire::{Wire, pause, unless_refused};
 use super::words::{self, Reader};
 use super::{Facing, Typed};
-use crate::cli::queue::{self, name_of};
-use crate::cli::transfer::{self, text};
+use crate::cli::queue::{self};
+use crate::cli::transfer_view::{self, name_of, text};
 use crate::cli::typist::{Screen, Typist};
 use crate::client::{Call, percent_encode};
 use crate::{exit_code, output};
@@ -105,7 +105,7 @@ impl Person {
     async fn leave(&self) -> Result<()> {
         let gives_back = match &self.desk {
             Desk::Talking { transfer, follow } if follow.seen["holder"] == *self.me => {
-                let shown = self.wire.ask(Call::get(transfer::path_of(transfer, ""))).await;
+                let shown = self.wire.ask(Call::get(transfer_view::path_of(transfer, ""))).await;
                 let queue = text(&unless_refused(shown)?.unwrap_or_default(), "queue");
                 let (name, queue) = (words::customer(&follow.seen), output::clean(&queue));
                 Some(format!("you leave; {name} goes back to the queue {queue}"))
@@ -131,7 +131,7 @@ impl Person {
         let path = format!("/v1/conversations?holder={holder}&status=open&limit=1");
         let listed = self.wire.ask(Call::get(path)).await?;
         if let Some(transfer) = listed["items"][0]["transfer_id"].as_str() {
-            let shown = self.wire.ask(Call::get(transfer::path_of(transfer, ""))).await?;
+            let shown = self.wire.ask(Call::get(transfer_view::path_of(transfer, ""))).await?;
             return self.talk(&shown).await;
         }
         self.find_rings(&[]).await
@@ -216,7 +216,7 @@ impl Person {
         if !is_same || !is_on || seen["holder"] == *self.me {
             return Ok(is_same && is_on);
         }
-        let shown = self.wire.ask(Call::get(transfer::path_of(transfer, ""))).await;
+        let shown = self.wire.ask(Call::get(transfer_view::path_of(transfer, ""))).await;
         Ok(unless_refused(shown)?.is_some_and(|shown| self.advises(&shown)))
     }
 

@@ -40,7 +40,7 @@ pub struct Rings {
 impl Rings {
     /// No ring after this call is missed.
     pub async fn open(client: &Client, me: &str) -> Result<Self> {
-        let mut stream = Stream { client: client.clone(), me: me.to_owned(), cursor: None };
+        let mut stream = RingStream { client: client.clone(), me: me.to_owned(), cursor: None };
         let body = stream.open().await?;
         let (sender, news) = mpsc::channel(RINGS_MAX);
         tokio::spawn(async move {
@@ -72,13 +72,13 @@ impl Rings {
     }
 }
 
-struct Stream {
+struct RingStream {
     client: Client,
     me: String,
     cursor: Option<String>,
 }
 
-impl Stream {
+impl RingStream {
     async fn open(&self) -> Result<Body> {
         let cursor = self.cursor.iter().map(|cursor| ("last-event-id", cursor.clone()));
         let headers: Vec<_> = cursor.collect();

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::cli::transfer::text;
+use crate::cli::transfer_view::text;
 use crate::output::clean;
 
 /// A customer without a known name.

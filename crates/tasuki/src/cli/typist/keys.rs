@@ -21,7 +21,7 @@ pub enum Source {
 
 /// A line, and what was shown when its first character was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line<S> {
+pub struct EditedLine<S> {
     pub text: String,
     pub began: S,
 }
@@ -32,7 +32,7 @@ pub enum Did<S> {
     Nothing,
     Added(String),
     Removed(String),
-    Line(Line<S>),
+    Line(EditedLine<S>),
     /// A line that is longer than [`LINE_BYTES_MAX`].
     TooLong,
     /// Nothing more will be typed.
@@ -162,7 +162,7 @@ impl<S: Clone> Keys<S> {
         }
         let text = String::from_utf8_lossy(&bytes);
         let text = text.strip_suffix('\r').unwrap_or(&text).to_owned();
-        Did::Line(Line { text, began: began.unwrap_or_else(|| seen.clone()) })
+        Did::Line(EditedLine { text, began: began.unwrap_or_else(|| seen.clone()) })
     }
 }
 
@@ -225,14 +225,14 @@ mod tests {
         assert_eq!(keys.key(0xc3, &1), Did::Nothing, "the first half of a character");
         assert_eq!(keys.key(b'a', &2), Did::Nothing, "which has no second half");
         assert_eq!(keys.key(b'b', &3), Did::Added("b".to_owned()));
-        let line = Line { text: "b".to_owned(), began: 3 };
+        let line = EditedLine { text: "b".to_owned(), began: 3 };
         assert_eq!(keys.key(b'\n', &4), Did::Line(line));
         assert_eq!(keys.key(CTRL_D, &4), Did::End);
         for _ in 0..=LINE_BYTES_MAX {
             keys.key(b'x', &5);
         }
         assert_eq!(keys.key(b'\n', &6), Did::TooLong);
-        let line = Line { text: String::new(), began: 6 };
+        let line = EditedLine { text: String::new(), began: 6 };
         assert_eq!(keys.key(b'\n', &6), Did::Line(line));
     }
 }

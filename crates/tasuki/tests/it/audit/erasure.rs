@@ -4,10 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use adapters::audit_log::files::TEAMSPACES_FOLDER;
-use protocol::canonical;
-use protocol::handoff;
 use protocol::ledger::Subject;
 use protocol::step::Command;
+use protocol::{canonical, handoff};
 use rusqlite::{Connection, params};
 use store::sqlite::FILE_NAME;
 use tasuki::audit::{self, Source};

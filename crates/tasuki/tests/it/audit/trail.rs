@@ -1,7 +1,7 @@
 //! Decisions of people, verifications and messages, each in a log of its own: derived from the
 //! ledger, compared with it, and resumed after a crash.
 
-use engine::loops::wake::{Call, Taken};
+use engine::loops::wake::{Taken, WakeCall};
 use std::fs;
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ impl Adapter for Finds {
         Box::pin(std::future::ready(seen.collect()))
     }
 
-    fn wake(&self, _: Call) -> Taken {
+    fn wake(&self, _: WakeCall) -> Taken {
         Box::pin(std::future::ready(Ok(())))
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use protocol::tools::Form;
-use protocol::tools::answers::{Answer, Answers, Ending, Refusal};
+use protocol::tools::answers::{Answers, Ending, Refusal, ToolAnswer};
 use protocol::tools::calls::{Request, calls};
 use protocol::tools::definitions::{HandoffTools, Target};
 use protocol::tools::history::{HandBack, hand_back, join};
@@ -102,14 +102,14 @@ fn judge(script: &Value, tools: &HandoffTools, request: &Request) -> Result<Targ
     tools.target(&request.target).cloned().ok_or(Refusal::UnknownAgent)
 }
 
-fn shown(answer: Option<&Answer>) -> String {
+fn shown(answer: Option<&ToolAnswer>) -> String {
     match answer {
         None => "waiting".to_owned(),
-        Some(Answer::Accepted { to }) => format!("accepted {to}"),
-        Some(Answer::Redirected { to, .. }) => format!("redirected {}", to.holder()),
-        Some(Answer::Refused { refusal, .. }) => format!("refused {}", refusal.code()),
-        Some(Answer::Ran { ending: Ending::Success, .. }) => "ran".to_owned(),
-        Some(Answer::Ran { ending: Ending::Error, .. }) => "failed".to_owned(),
-        Some(Answer::NotRun { .. }) => "not_run".to_owned(),
+        Some(ToolAnswer::Accepted { to }) => format!("accepted {to}"),
+        Some(ToolAnswer::Redirected { to, .. }) => format!("redirected {}", to.holder()),
+        Some(ToolAnswer::Refused { refusal, .. }) => format!("refused {}", refusal.code()),
+        Some(ToolAnswer::Ran { ending: Ending::Success, .. }) => "ran".to_owned(),
+        Some(ToolAnswer::Ran { ending: Ending::Error, .. }) => "failed".to_owned(),
+        Some(ToolAnswer::NotRun { .. }) => "not_run".to_owned(),
     }
 }

@@ -9,8 +9,9 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use super::disk::{Disk, FileOnDisk, Names, Target};
-use super::disk::{apply_change, apply_name, overlay, with_what_they_need};
+use super::disk::{
+    Disk, FileOnDisk, Names, Target, apply_change, apply_name, overlay, with_what_they_need,
+};
 use super::log::Change;
 use super::random::Random;
 

@@ -1,6 +1,7 @@
 //! Deadlines: fired once, by whichever process is running when they are due, whatever the clock
 //! does meanwhile.
 
+use engine::ports::store::StoreReads;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Mutex;
 
 use engine::loops::outbox::Adapter;
-use engine::loops::wake::{Call, Taken};
+use engine::loops::wake::{Taken, WakeCall};
 use protocol::handoff::Command as HandoffCommand;
 use protocol::handoff::artifact::{Finding, Seen};
 use protocol::handoff::package::{
@@ -42,7 +42,7 @@ impl Adapter for Told {
         Box::pin(std::future::ready(seen.collect()))
     }
 
-    fn wake(&self, _: Call) -> Taken {
+    fn wake(&self, _: WakeCall) -> Taken {
         Box::pin(std::future::ready(Ok(())))
     }
 }
@@ -123,7 +123,7 @@ async fn who_dies_at_work_is_followed_by_another() {
     let id = validating(&server).await;
     let now = server.engine.clock().now();
     let until = now.plus(Span::from_millis(60_000));
-    let names = engine::ports::store::Names::Without("deliver/");
+    let names = engine::ports::store::EffectNames::Without("deliver/");
     let claim = engine::ports::store::Claim { now, until, limit: 1, names };
     assert_eq!(server.engine.store().claim(claim).await.unwrap().len(), 1);
     let server = server.restart();
@@ -171,7 +171,7 @@ async fn a_work_queue_is_asked_once_and_again_only_after_a_crash() {
     }
     let now = server.engine.clock().now();
     let until = now.plus(Span::from_millis(60_000));
-    let names = engine::ports::store::Names::Without("deliver/");
+    let names = engine::ports::store::EffectNames::Without("deliver/");
     let claim = engine::ports::store::Claim { now, until, limit: 1, names };
     assert_eq!(server.engine.store().claim(claim).await.unwrap().len(), 1);
     let server = server.restart();

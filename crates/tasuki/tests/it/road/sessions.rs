@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use aaep::cursor::Cursor;
 use aaep::event::Decision;
 use aaep::machine::Outcome;
-use engine::aaep::announce::{Heard, session_stream};
+use engine::aaep::announce::{Counted, session_stream};
 use engine::aaep::sessions::Question;
 use engine::road::submit::{Done, SubmitError};
 use protocol::agent::{self, Kind, Profile};
@@ -137,7 +137,7 @@ pub(super) async fn announce(server: &Server, events: Vec<Said>) -> Result<Done,
     server.engine.sessions().announce(&agent("teller"), &session(), events).await
 }
 
-pub(super) async fn says(server: &Server, caller: &Caller, answer: Answer) -> Heard {
+pub(super) async fn says(server: &Server, caller: &Caller, answer: Answer) -> Counted {
     server
         .engine
         .sessions()
@@ -156,7 +156,7 @@ async fn question(server: &Server, token: &str) -> Option<Question> {
 }
 
 /// `index rule` of a refusal, or its code.
-fn why(result: &Result<Done, SubmitError>) -> String {
+pub(super) fn why(result: &Result<Done, SubmitError>) -> String {
     match result {
         Err(SubmitError::Rejected(Rejection::EventRefused { index, flaws })) => {
             format!("{index} {}", flaws[0].field)
@@ -172,7 +172,7 @@ async fn a_human_accepts_and_the_session_goes_on_to_its_end() {
     assert!(matches!(question(&server, TOKEN).await, Some(Question::Open { .. })));
     let early = announce(&server, vec![transfers(8)]).await;
     assert_eq!(code(&early), "protocol_violation", "nothing irreversible without an accept");
-    assert_eq!(says(&server, &agent("dana"), answer(TOKEN, Decision::Accept)).await, Heard::Yes);
+    assert_eq!(says(&server, &agent("dana"), answer(TOKEN, Decision::Accept)).await, Counted::Yes);
     announce(&server, ending()).await.expect("it goes on");
     let Some(Question::Answered { outcome, answer, .. }) = question(&server, TOKEN).await else {
         panic!("it was answered");
@@ -224,7 +224,7 @@ async fn only_the_first_answer_of_somebody_entitled_counts() {
         ("another kind", agent("dana"), Answer { given: response, ..yes() }),
     ];
     for (what, caller, answer) in ignored {
-        assert_eq!(says(&server, &caller, answer).await, Heard::No, "{what}");
+        assert_eq!(says(&server, &caller, answer).await, Counted::No, "{what}");
     }
     assert_eq!(names(&server).await, ["session.announced"]);
     let large = json!({ "note": "x".repeat(MODIFIED_ACTION_BYTES_MAX) }).as_object().cloned();
@@ -234,8 +234,8 @@ async fn only_the_first_answer_of_somebody_entitled_counts() {
     assert_eq!(refused.code(), "schema_invalid");
     let instead = json!({ "amount": 50 }).as_object().cloned();
     let modified = Answer { modified_action: instead.clone(), ..yes() };
-    assert_eq!(says(&server, &agent("dana"), modified).await, Heard::Yes);
-    assert_eq!(says(&server, &operator(), yes()).await, Heard::No, "the first one counts");
+    assert_eq!(says(&server, &agent("dana"), modified).await, Counted::Yes);
+    assert_eq!(says(&server, &operator(), yes()).await, Counted::No, "the first one counts");
     let Some(Question::Answered { outcome, answer, .. }) = question(&server, TOKEN).await else {
         panic!("it was answered");
     };
@@ -262,16 +262,16 @@ async fn a_rule_does_not_consent_to_what_cannot_be_undone() {
         "auto\u{ff1a}x",
         "\u{430}uto:x",
     ] {
-        assert_eq!(says(&server, &agent("dana"), by(who)).await, Heard::No, "{who}");
+        assert_eq!(says(&server, &agent("dana"), by(who)).await, Counted::No, "{who}");
     }
-    assert_eq!(says(&server, &agent("dana"), by("user:auto:dana")).await, Heard::Yes);
+    assert_eq!(says(&server, &agent("dana"), by("user:auto:dana")).await, Counted::Yes);
     announce(&server, ending()).await.expect("a person has consented");
     // An action that is declared reversible may be accepted this way; the irreversible call is
     // still refused.
     let server = bank().await;
     let unsaid = asks(2, json!({ "irreversible": false, "risk_level": "low" }));
     announce(&server, vec![started(1), unsaid]).await.expect("the session opens");
-    assert_eq!(says(&server, &agent("dana"), by("auto:policy")).await, Heard::Yes);
+    assert_eq!(says(&server, &agent("dana"), by("auto:policy")).await, Counted::Yes);
     assert_eq!(code(&announce(&server, vec![transfers(3)]).await), "protocol_violation");
     let stream = session_stream(&operator(), &session());
     let rebuilt = server.engine.read().rebuild(&stream).await.expect("the ledger makes sense");
@@ -319,7 +319,7 @@ async fn what_nobody_answers_ends_by_itself_once_also_after_a_restart() {
     let server = server.restart();
     server.clock.advance(Span::from_millis(1));
     let late = says(&server, &agent("dana"), answer(TOKEN, Decision::Accept)).await;
-    assert_eq!(late, Heard::No, "by our clock, whether or not anybody has looked");
+    assert_eq!(late, Counted::No, "by our clock, whether or not anybody has looked");
     assert_eq!(server.engine.fire_due_deadlines().await.unwrap(), 1);
     assert_eq!(server.engine.fire_due_deadlines().await.unwrap(), 0);
     let over = question(&server, TOKEN).await;
@@ -372,19 +372,6 @@ async fn what_is_sent_again_is_recorded_once() {
     says(&server, &agent("dana"), answer(TOKEN, Decision::Reject)).await;
     assert_eq!(why(&announce(&server, vec![reused]).await), "0 reply_token");
     assert_eq!(names(&server).await.len(), 3);
-}
-
-#[tokio::test]
-async fn an_output_that_is_complete_stays_so() {
-    let server = bank().await;
-    let chunk = |number, complete| {
-        let chunk = json!({
-            "chunk": "a", "position": 0, "complete": complete, "output_id": "out_1",
-        });
-        event(number, "output.streaming", chunk)
-    };
-    announce(&server, vec![started(1), chunk(2, true)]).await.expect("an output");
-    assert_eq!(why(&announce(&server, vec![chunk(3, false)]).await), "0 output_id");
 }
 
 #[tokio::test]

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use engine::Engine;
-use protocol::handoff::{Handoff, sla::Slas};
+use protocol::handoff::Handoff;
+use protocol::handoff::sla::Slas;
 use protocol::ids::TeamspaceId;
 use protocol::ledger::Stream;
 use protocol::step::{Command, State};

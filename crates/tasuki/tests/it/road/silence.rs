@@ -5,7 +5,7 @@ use aaep::handshake::Request;
 use aaep::read::read;
 use engine::aaep::announce::session_stream;
 use engine::aaep::handshake::Host;
-use engine::aaep::listening::{Heard, Listening, Resume};
+use engine::aaep::listening::{ListenerNews, Listening, Resume};
 use protocol::ids::SubscriptionId;
 use protocol::ledger::{Stream, Subject};
 use protocol::session::Status;
@@ -65,8 +65,10 @@ async fn hears(listening: &mut Listening) -> Vec<Value> {
     let mut heard: Vec<Value> = Vec::new();
     while heard.last().is_none_or(|last| last["type"] != "aaep:agent.session.cancelled") {
         match listening.next().await.expect("the store works") {
-            Heard::Told(told) => heard.push(serde_json::from_str(told.text()).expect("JSON")),
-            Heard::Closed(closed) => panic!("{closed:?}"),
+            ListenerNews::Told(told) => {
+                heard.push(serde_json::from_str(told.text()).expect("JSON"))
+            }
+            ListenerNews::Closed(closed) => panic!("{closed:?}"),
         }
     }
     heard
@@ -134,8 +136,8 @@ async fn who_is_heard_of_or_waits_for_an_answer_is_not_gone() {
     assert_eq!((fire(&server).await, status(&server).await), (1, Status::Cancelled));
 }
 
-fn answered() -> engine::aaep::announce::Heard {
-    engine::aaep::announce::Heard::Yes
+fn answered() -> engine::aaep::announce::Counted {
+    engine::aaep::announce::Counted::Yes
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use super::Server;
 use super::deadlines::start_loops;
-use super::sessions::{asks, bank, event, session, started};
+use super::sessions::{announce, asks, bank, event, session, started, why};
 use crate::support::{agent, operator};
 
 /// So many entries are written without a wait, while the clock stands still.
@@ -198,4 +198,17 @@ async fn a_piece_that_is_refused_is_refused_alone() {
     recorded(next).await;
     timely(wrong).await.unwrap().expect_err("it skips what was never said");
     assert_eq!(entries(&server, 3).await, [1, 2]);
+}
+
+#[tokio::test]
+async fn an_output_that_is_complete_stays_so() {
+    let server = bank().await;
+    let chunk = |number, complete| {
+        let chunk = json!({
+            "chunk": "a", "position": 0, "complete": complete, "output_id": "out_1",
+        });
+        event(number, "output.streaming", chunk)
+    };
+    announce(&server, vec![started(1), chunk(2, true)]).await.expect("an output");
+    assert_eq!(why(&announce(&server, vec![chunk(3, false)]).await), "0 output_id");
 }

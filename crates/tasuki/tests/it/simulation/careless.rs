@@ -5,13 +5,12 @@ use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, Waker};
 
 use engine::ports::store::{
-    Answer, Claim, Claimed, Commit, Due, InboxCounts, KeyScope, List, Listed, Listener,
+    Answer, Claim, Claimed, Commit, Count, Due, Entries, KeyScope, List, Listed, Listener,
     OldestMessages, OutboxWrite, Outstanding, Receipt, RecordedOutcome, Sealed, Sequenced,
     Snapshot, Store,
 };
-use protocol::ids::{AgentId, ConversationId, TeamspaceId};
+use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::Stream;
-use protocol::queue::OrderKey;
 use protocol::step::HoldState;
 use protocol::time::Time;
 use store::Memory;
@@ -118,33 +117,6 @@ impl Store for Careless {
         self.memory().waiting_queues(after, limit)
     }
 
-    fn waiting(
-        &self,
-        teamspace: &TeamspaceId,
-        queue: &AgentId,
-        limit: usize,
-    ) -> Answer<Vec<Listed>> {
-        self.memory().waiting(teamspace, queue, limit)
-    }
-
-    fn callbacks(
-        &self,
-        teamspace: &TeamspaceId,
-        queue: &AgentId,
-        limit: usize,
-    ) -> Answer<Vec<Listed>> {
-        self.memory().callbacks(teamspace, queue, limit)
-    }
-
-    fn n_waiting(
-        &self,
-        teamspace: &TeamspaceId,
-        queue: &AgentId,
-        before: Option<(OrderKey, ConversationId)>,
-    ) -> Answer<usize> {
-        self.memory().n_waiting(teamspace, queue, before)
-    }
-
     fn sealed(&self) -> Answer<Option<Sealed>> {
         self.memory().sealed()
     }
@@ -155,10 +127,6 @@ impl Store for Careless {
 
     fn write_place(&self, follower: &'static str, seq: u64) -> Answer<()> {
         self.memory().write_place(follower, seq)
-    }
-
-    fn inbox_counts(&self, teamspace: &TeamspaceId, agent: &AgentId) -> Answer<InboxCounts> {
-        self.memory().inbox_counts(teamspace, agent)
     }
 
     fn load(&self, stream: &Stream) -> Answer<Option<Snapshot>> {
@@ -185,28 +153,20 @@ impl Store for Careless {
         self.memory().outcome(scope)
     }
 
-    fn entries(&self, after: u64, limit: usize) -> Answer<Vec<Sequenced>> {
-        self.memory().entries(after, limit)
+    fn read_entries(&self, of: Entries, limit: usize) -> Answer<Vec<Sequenced>> {
+        self.memory().read_entries(of, limit)
+    }
+
+    fn count(&self, teamspace: &TeamspaceId, of: Count) -> Answer<usize> {
+        self.memory().count(teamspace, of)
     }
 
     fn newest(&self) -> Answer<u64> {
         self.memory().newest()
     }
 
-    fn history(&self, stream: &Stream, before: u64, limit: usize) -> Answer<Vec<Sequenced>> {
-        self.memory().history(stream, before, limit)
-    }
-
-    fn transcript(&self, stream: &Stream, after: u64, limit: usize) -> Answer<Vec<Sequenced>> {
-        self.memory().transcript(stream, after, limit)
-    }
-
     fn due(&self, now: Time, limit: usize) -> Answer<Vec<Due>> {
         self.memory().due(now, limit)
-    }
-
-    fn next_due(&self) -> Answer<Option<Time>> {
-        self.memory().next_due()
     }
 
     fn list(&self, list: List) -> Answer<Vec<Listed>> {

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::ports::store::Sequenced;
+use engine::ports::store::{Sequenced, StoreReads};
 use protocol::agent::{Command as AgentCommand, Kind, Profile};
 use protocol::caller::{Caller, Principal};
 use protocol::codec;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use engine::ports::store::{HandoffFilter, KeyScope, List, ListOf, Sequenced};
+use engine::ports::store::{HandoffFilter, KeyScope, List, ListOf, Sequenced, StoreReads};
 use engine::road::submit::{Done, SubmitError};
 use protocol::canonical::Hash;
 use protocol::handoff::{Handoff, Made, Status, derive};

@@ -1,6 +1,6 @@
 //! One commit at a time: the checks, the writes, and that a refusal writes nothing.
 
-use engine::ports::store::{CommitError, KeyedOutcome, StoreError};
+use engine::ports::store::{CommitError, KeyedOutcome, StoreError, StoreReads};
 use protocol::handoff::Status;
 use protocol::ledger::{Body, GENESIS, Subject};
 use protocol::step::Document;

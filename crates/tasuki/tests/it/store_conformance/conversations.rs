@@ -1,12 +1,12 @@
 //! Conversations in lists, and their transcripts by number.
 
-use engine::ports::store::{Commit, ConversationFilter, List, ListOf, Sequenced};
+use engine::ports::store::{Commit, ConversationFilter, List, ListOf, Sequenced, StoreReads};
 use protocol::callback::Callback;
 use protocol::conversation::Status;
 use protocol::conversation::state::{Closed, Conversation, Setup, Transcript, Turn};
 use protocol::ids::ConversationId;
 use protocol::ledger::{Stream, Subject};
-use protocol::step::{Line, State};
+use protocol::step::{NumberedEvent, State};
 use protocol::time::Span;
 use protocol::transfer::Transfer;
 use serde_json::{Value, json};
@@ -163,7 +163,8 @@ pub async fn a_transcript_is_read_by_numbers(place: Place) {
             let first = expected[index].len() as u64 + 1;
             // In a commit of three entries the first is not a line.
             let lines = (usize::from(n_entries == 3)..n_entries).zip(first..);
-            let transcript: Vec<_> = lines.map(|(event, number)| Line { number, event }).collect();
+            let transcript: Vec<_> =
+                lines.map(|(event, number)| NumberedEvent { number, event }).collect();
             let commit = Commit { transcript, ..track.next(state(&it), n_entries) };
             for line in &commit.transcript {
                 expected[index].push(commit.entries[line.event].clone());
@@ -185,7 +186,8 @@ pub async fn a_transcript_is_read_by_numbers(place: Place) {
 pub async fn what_was_erased_keeps_its_number(place: Place) {
     let mut track = track("default", 1);
     let it = conversation(1, "alice", Status::Open);
-    let transcript = (0..3).map(|event| Line { number: event as u64 + 1, event }).collect();
+    let transcript =
+        (0..3).map(|event| NumberedEvent { number: event as u64 + 1, event }).collect();
     let commit = Commit { transcript, ..track.next(state(&it), 3) };
     place.store.commit(commit).await.expect("it is new");
     let before = read(&place, &track.stream, 0, 9).await;

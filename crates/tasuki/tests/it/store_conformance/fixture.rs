@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use engine::ports::store::{Commit, KeyScope, KeyedOutcome, RecordedOutcome, Sequenced, Store};
+use engine::ports::store::{
+    Commit, KeyScope, KeyedOutcome, RecordedOutcome, Sequenced, Store, StoreReads,
+};
 use protocol::agent::{Agent, Kind, Profile};
 use protocol::canonical::Hash;
 use protocol::fork::{Forked, Forks};

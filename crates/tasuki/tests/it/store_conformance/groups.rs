@@ -1,6 +1,6 @@
 //! Many commits at once: they are decided in order, each by itself, and numbered without a gap.
 
-use engine::ports::store::CommitError;
+use engine::ports::store::{CommitError, StoreReads};
 use protocol::handoff::Status;
 use protocol::ledger::Subject;
 

@@ -1,6 +1,6 @@
 //! Effects under a lease: no worker does what another holds, and no wanted effect is lost.
 
-use engine::ports::store::{Claim, Claimed, Names, OutboxWrite, Store};
+use engine::ports::store::{Claim, Claimed, EffectNames, OutboxWrite, Store};
 use protocol::handoff::Status;
 use protocol::time::Time;
 
@@ -16,7 +16,7 @@ async fn wanting(place: &Place, number: u32, names: &[&str]) -> Track {
 }
 
 async fn claim(store: &dyn Store, now: Time, until: Time, limit: usize) -> Vec<Claimed> {
-    store.claim(Claim { now, until, limit, names: Names::Without("deliver/") }).await.unwrap()
+    store.claim(Claim { now, until, limit, names: EffectNames::Without("deliver/") }).await.unwrap()
 }
 
 fn names(claimed: &[Claimed]) -> Vec<&str> {
@@ -40,15 +40,15 @@ pub async fn effects_are_claimed_and_released_by_what_their_names_begin_with(pla
     let store = &*place.store;
     wanting(&place, 1, &["look", "deliver/1/1", "deliver"]).await;
     let with = |names| Claim { now: later(1), until: later(9), limit: 9, names };
-    let turns = store.claim(with(Names::With("deliver/"))).await.unwrap();
+    let turns = store.claim(with(EffectNames::With("deliver/"))).await.unwrap();
     assert_eq!(names(&turns), ["deliver/1/1"]);
-    let rest = store.claim(with(Names::Without("deliver/"))).await.unwrap();
+    let rest = store.claim(with(EffectNames::Without("deliver/"))).await.unwrap();
     assert_eq!(rest.len(), 2);
     // The holder of the turns is gone; the other one is not.
-    let release = OutboxWrite::Release { names: Names::With("deliver/") };
+    let release = OutboxWrite::Release { names: EffectNames::With("deliver/") };
     store.write_outbox(release).await.unwrap();
-    assert!(store.claim(with(Names::Without("deliver/"))).await.unwrap().is_empty());
-    let again = store.claim(with(Names::With("deliver/"))).await.unwrap();
+    assert!(store.claim(with(EffectNames::Without("deliver/"))).await.unwrap().is_empty());
+    let again = store.claim(with(EffectNames::With("deliver/"))).await.unwrap();
     assert_eq!((names(&again), again[0].attempt), (vec!["deliver/1/1"], 2));
 }
 

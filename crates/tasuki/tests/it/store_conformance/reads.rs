@@ -1,6 +1,6 @@
 //! Reading: pages, positions beyond the end, deadlines, documents, tokens, the seal.
 
-use engine::ports::store::{HandoffFilter, List, ListOf, Sealed};
+use engine::ports::store::{HandoffFilter, List, ListOf, Sealed, StoreReads};
 use protocol::graph::{Graph, Saved};
 use protocol::handoff::Status;
 use protocol::ids::TokenId;

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use engine::ports::store::{
-    CommitError, HandoffFilter, KeyedOutcome, List, ListOf, Sealed, Store, StoreError,
+    CommitError, HandoffFilter, KeyedOutcome, List, ListOf, Sealed, Store, StoreError, StoreReads,
 };
 use protocol::handoff;
 use protocol::handoff::Status;

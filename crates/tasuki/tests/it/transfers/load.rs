@@ -6,6 +6,7 @@ mod ledger;
 mod shift;
 
 use crate::server::{is_full_run, seed};
+use engine::ports::store::StoreReads;
 use ledger::Watch;
 use shift::{Shift, Size};
 

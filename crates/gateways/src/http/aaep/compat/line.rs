@@ -11,13 +11,13 @@ use aaep::shape::Cursor;
 use aaep::{EXTENSION, VERSION};
 use engine::aaep::announce::session_stream;
 use engine::aaep::handshake::Host;
-use engine::aaep::listening::{Heard, Listening, Resume, Told};
+use engine::aaep::listening::{ListenerNews, Listening, ReadyEvent, Resume};
 use engine::road::submit::SubmitError;
 use protocol::ids::{SessionId, SubscriptionId};
 use protocol::time::Span;
 use serde_json::{Map, Value, json};
 
-use crate::http::aaep::compat::lines::{Joined, Key, Order};
+use crate::http::aaep::compat::lines::{Joined, LineKey, Order};
 use crate::http::aaep::compat::mount::Mount;
 use crate::http::aaep::state::Aaep;
 use crate::http::shared::problem::Problem;
@@ -35,10 +35,10 @@ const ASKED_MAX: usize = 8;
 /// Events that are sent at once, if there are several.
 const TOGETHER_BYTES: usize = 16 * 1024;
 
-pub struct Line {
+pub struct CompatLine {
     gateway: Aaep,
     mount: Mount,
-    key: Key,
+    key: LineKey,
     number: u64,
     orders: tokio::sync::mpsc::Receiver<Order>,
     id: SubscriptionId,
@@ -51,9 +51,9 @@ pub struct Line {
 }
 
 /// What happens next on a line.
-pub enum Next {
+pub enum LineStep {
     Order(Order),
-    Told(Told),
+    Told(ReadyEvent),
     /// The subscription has expired or was ended.
     Closed,
 }
@@ -67,7 +67,7 @@ pub struct Frame {
 /// The listener ended the line.
 pub struct Ended;
 
-impl Line {
+impl CompatLine {
     /// Begins to listen, on terms that take everything and can answer everything.
     pub async fn open(
         gateway: Aaep,
@@ -99,29 +99,29 @@ impl Line {
     }
 
     /// The next event or order. Dropping the future loses nothing.
-    pub async fn next(&mut self) -> Result<Next, Problem> {
+    pub async fn next(&mut self) -> Result<LineStep, Problem> {
         tokio::select! {
             biased;
-            Some(order) = self.orders.recv() => Ok(Next::Order(order)),
+            Some(order) = self.orders.recv() => Ok(LineStep::Order(order)),
             heard = self.listening.next() => match heard? {
-                Heard::Told(told) => Ok(Next::Told(told)),
-                Heard::Closed(_) => Ok(Next::Closed),
+                ListenerNews::Told(told) => Ok(LineStep::Told(told)),
+                ListenerNews::Closed(_) => Ok(LineStep::Closed),
             },
         }
     }
 
     /// The frames to send for it.
-    pub async fn frames(&mut self, next: Next) -> Result<Result<Vec<Frame>, Ended>, Problem> {
+    pub async fn frames(&mut self, next: LineStep) -> Result<Result<Vec<Frame>, Ended>, Problem> {
         let mut frames = Vec::new();
         let mut told = match next {
-            Next::Order(order) => {
+            LineStep::Order(order) => {
                 if self.obey(order, &mut frames).await?.is_err() {
                     return Ok(Err(Ended));
                 }
                 None
             }
-            Next::Told(told) => Some(told),
-            Next::Closed => {
+            LineStep::Told(told) => Some(told),
+            LineStep::Closed => {
                 self.go_on().await?;
                 None
             }
@@ -262,7 +262,7 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for CompatLine {
     fn drop(&mut self) {
         self.gateway.compat.lines.leave(&self.key, self.number);
         self.linger();
@@ -285,7 +285,7 @@ async fn some_wait(gateway: &Aaep, mount: &Mount, asked: &VecDeque<SessionId>) -
     false
 }
 
-async fn end(gateway: &Aaep, mount: &Mount, key: &Key, id: SubscriptionId) {
+async fn end(gateway: &Aaep, mount: &Mount, key: &LineKey, id: SubscriptionId) {
     let close = Close { subscription_id: id.to_string(), ..Close::default() };
     if let Err(error) = gateway.engine.listeners().close(&mount.asker.caller, &close).await {
         tracing::debug!(?error, "a subscription ends by itself");

@@ -27,7 +27,7 @@ const LINGERING_MAX: usize = 8;
 
 /// A bearer, and the agent it listens to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Key {
+pub struct LineKey {
     pub teamspace: TeamspaceId,
     pub listener: String,
     pub agent: AgentId,
@@ -55,14 +55,14 @@ pub enum Whom {
 
 #[derive(Debug, Default)]
 pub struct Lines {
-    all: Mutex<HashMap<Key, Bearer>>,
+    all: Mutex<HashMap<LineKey, Bearer>>,
 }
 
 #[derive(Debug, Default)]
 struct Bearer {
     /// In the order in which they were opened.
     streams: Vec<Stream>,
-    held: VecDeque<Held>,
+    held: VecDeque<HeldLine>,
     /// The subscriptions on which questions can be answered.
     subscriptions: Vec<SubscriptionId>,
     lingering: VecDeque<SubscriptionId>,
@@ -76,7 +76,7 @@ struct Stream {
 }
 
 #[derive(Debug)]
-struct Held {
+struct HeldLine {
     order: Order,
     /// The cursor of the ledger when it was sent.
     from: Cursor,
@@ -95,7 +95,7 @@ pub struct Joined {
 
 impl Lines {
     /// Passes an order to the open streams, or keeps it for the next one.
-    pub fn tell(&self, key: &Key, whom: Whom, order: Order, (from, now): (Cursor, Time)) {
+    pub fn tell(&self, key: &LineKey, whom: Whom, order: Order, (from, now): (Cursor, Time)) {
         let mut all = self.lock();
         if all.len() >= KEYS_MAX {
             all.retain(|_, bearer| bearer.is_needed(now));
@@ -115,12 +115,12 @@ impl Lines {
             if bearer.held.len() >= HELD_MAX {
                 bearer.held.pop_front();
             }
-            bearer.held.push_back(Held { order, from, until: now.plus(HELD) });
+            bearer.held.push_back(HeldLine { order, from, until: now.plus(HELD) });
         }
     }
 
     /// Registers a stream, which is told of orders from now on.
-    pub fn join(&self, key: &Key, now: Time) -> Joined {
+    pub fn join(&self, key: &LineKey, now: Time) -> Joined {
         let (own, orders) = mpsc::channel(ORDERS_MAX);
         let mut all = self.lock();
         let bearer = all.entry(key.clone()).or_default();
@@ -141,18 +141,18 @@ impl Lines {
         Joined { number: 0, own, orders, from: None }
     }
 
-    pub fn leave(&self, key: &Key, number: u64) {
+    pub fn leave(&self, key: &LineKey, number: u64) {
         if let Some(bearer) = self.lock().get_mut(key) {
             bearer.streams.retain(|stream| stream.number != number);
         }
     }
 
     /// Questions on this subscription can be answered from now on.
-    pub fn listens(&self, key: &Key, subscription: &SubscriptionId) {
+    pub fn listens(&self, key: &LineKey, subscription: &SubscriptionId) {
         self.lock().entry(key.clone()).or_default().subscriptions.push(subscription.clone());
     }
 
-    pub fn subscriptions(&self, key: &Key) -> Vec<SubscriptionId> {
+    pub fn subscriptions(&self, key: &LineKey) -> Vec<SubscriptionId> {
         let all = self.lock();
         // The newest first: most answers are to the latest question.
         all.get(key)
@@ -161,14 +161,14 @@ impl Lines {
 
     /// Marks a subscription whose stream has ended. Returns an older one that must be ended at
     /// once.
-    pub fn lingers(&self, key: &Key, id: &SubscriptionId) -> Option<SubscriptionId> {
+    pub fn lingers(&self, key: &LineKey, id: &SubscriptionId) -> Option<SubscriptionId> {
         let mut all = self.lock();
         let bearer = all.entry(key.clone()).or_default();
         bearer.lingering.push_back(id.clone());
         (bearer.lingering.len() > LINGERING_MAX).then(|| bearer.lingering.pop_front()).flatten()
     }
 
-    pub fn forget(&self, key: &Key, id: &SubscriptionId, now: Time) {
+    pub fn forget(&self, key: &LineKey, id: &SubscriptionId, now: Time) {
         let mut all = self.lock();
         let Some(bearer) = all.get_mut(key) else { return };
         bearer.subscriptions.retain(|one| one != id);
@@ -178,7 +178,7 @@ impl Lines {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Bearer>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<LineKey, Bearer>> {
         self.all.lock().expect("nothing panics while holding the lines")
     }
 }

@@ -7,7 +7,7 @@ use protocol::ids::AgentId;
 use protocol::ledger::{Stream, Subject};
 use protocol::step::State as Aggregate;
 
-use super::lines::Key;
+use super::lines::LineKey;
 use super::settings::{Open, Player};
 use crate::http::aaep::state::Aaep;
 use crate::http::shared::auth::{Asker, authenticate, bearer_secret, is_loopback_name};
@@ -27,9 +27,9 @@ pub struct Mount {
 
 impl Mount {
     /// The streams that belong together: one caller at one agent.
-    pub fn key(&self) -> Key {
+    pub fn key(&self) -> LineKey {
         let caller = &self.asker.caller;
-        Key {
+        LineKey {
             teamspace: caller.teamspace.clone(),
             listener: caller.principal.to_string(),
             agent: self.agent.clone(),

@@ -10,14 +10,14 @@ use protocol::time::Span;
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use crate::http::aaep::compat::line::{Line, Next};
+use crate::http::aaep::compat::line::{CompatLine, LineStep};
 use crate::http::aaep::compat::lines::{Lines, Order};
 use crate::http::aaep::compat::mount::{Mount, page_of_this_machine};
 use crate::http::aaep::compat::{NotReceived, Via, is_still_allowed, now, receive};
 use crate::http::aaep::listening::MESSAGE_BYTES_MAX;
 use crate::http::aaep::state::Aaep;
 use crate::http::shared::problem::Problem;
-use crate::http::shared::streams::Place;
+use crate::http::shared::streams::OpenStream;
 
 /// How often the token is checked.
 const LOOK: Span = Span::from_millis(1_000);
@@ -42,11 +42,11 @@ pub async fn open(State(gateway): State<Aaep>, request: Request) -> Result<Respo
     if *gateway.stopping.borrow() {
         return Err(Problem::new("stopping", "the server is stopping"));
     }
-    let place = Place::take(&gateway, &mount.asker, gateway.limits.streams_per_token_max)?;
+    let place = OpenStream::take(&gateway, &mount.asker, gateway.limits.streams_per_token_max)?;
     let joined = Lines::apart();
     let own = joined.own.clone();
     let from = now(&gateway).await?;
-    let line = Line::open(gateway.clone(), mount.clone(), joined, from).await?;
+    let line = CompatLine::open(gateway.clone(), mount.clone(), joined, from).await?;
     Ok(upgrade
         .max_message_size(MESSAGE_BYTES_MAX)
         .max_frame_size(MESSAGE_BYTES_MAX)
@@ -60,15 +60,15 @@ pub async fn open(State(gateway): State<Aaep>, request: Request) -> Result<Respo
 struct Talking {
     gateway: Aaep,
     mount: Mount,
-    line: Line,
+    line: CompatLine,
     /// To the line itself: answers to messages on this socket are sent on it.
     own: mpsc::Sender<Order>,
     socket: WebSocket,
-    _place: Place,
+    _place: OpenStream,
 }
 
 enum Wake {
-    Line(Result<Next, Problem>),
+    Line(Result<LineStep, Problem>),
     Said(Option<Result<Message, axum::Error>>),
     Look,
     Stop,
@@ -117,7 +117,7 @@ impl Talking {
         self.close(farewell).await;
     }
 
-    async fn tell(&mut self, next: Result<Next, Problem>) -> Result<(), Farewell> {
+    async fn tell(&mut self, next: Result<LineStep, Problem>) -> Result<(), Farewell> {
         const BROKEN: Farewell = Some((1_011, "the server failed"));
         let next = next.map_err(|_| BROKEN)?;
         let frames = self.line.frames(next).await.map_err(|_| BROKEN)?;

@@ -12,13 +12,13 @@ use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 
-use crate::http::aaep::compat::line::{Frame, Line, Next};
+use crate::http::aaep::compat::line::{CompatLine, Frame, LineStep};
 use crate::http::aaep::compat::mount::Mount;
 use crate::http::aaep::compat::{is_still_allowed, now, readable};
 use crate::http::aaep::state::Aaep;
 use crate::http::shared::cursors;
 use crate::http::shared::problem::Problem;
-use crate::http::shared::streams::Place;
+use crate::http::shared::streams::OpenStream;
 
 /// How often the token is checked.
 const LOOK: Span = Span::from_millis(1_000);
@@ -38,13 +38,13 @@ pub async fn listen(
     if *gateway.stopping.borrow() {
         return Err(Problem::new("stopping", "the server is stopping"));
     }
-    let place = Place::take(&gateway, &mount.asker, gateway.limits.streams_per_token_max)?;
+    let place = OpenStream::take(&gateway, &mount.asker, gateway.limits.streams_per_token_max)?;
     // The cursor is read before the stream joins, so that nothing in between is missed.
     let newest = now(&gateway).await?;
     let joined = gateway.compat.lines.join(&mount.key(), gateway.engine.clock().now());
     let from =
         joined.from.or_else(|| resumed(&gateway, &mount, &headers, newest)).unwrap_or(newest);
-    let line = Line::open(gateway.clone(), mount.clone(), joined, from).await?;
+    let line = CompatLine::open(gateway.clone(), mount.clone(), joined, from).await?;
     let (chunks, stream) = mpsc::channel::<Bytes>(CHUNKS_MAX);
     tokio::spawn(Sending { gateway, mount, line, chunks, _place: place }.run());
     let body = Body::from_stream(ReceiverStream::new(stream).map(Ok::<_, Infallible>));
@@ -68,13 +68,13 @@ fn resumed(gateway: &Aaep, mount: &Mount, headers: &HeaderMap, newest: Cursor) -
 struct Sending {
     gateway: Aaep,
     mount: Mount,
-    line: Line,
+    line: CompatLine,
     chunks: mpsc::Sender<Bytes>,
-    _place: Place,
+    _place: OpenStream,
 }
 
 enum Wake {
-    Line(Result<Next, Problem>),
+    Line(Result<LineStep, Problem>),
     Look,
     Stop,
 }
@@ -127,7 +127,7 @@ impl Sending {
     }
 
     /// What is sent next; nothing once the listener has ended the line.
-    async fn chunk(&mut self, next: Result<Next, Problem>) -> Result<Option<Bytes>, Problem> {
+    async fn chunk(&mut self, next: Result<LineStep, Problem>) -> Result<Option<Bytes>, Problem> {
         let frames = self.line.frames(next?).await?;
         Ok(frames.ok().map(|frames| {
             let mut text = String::new();

@@ -18,7 +18,7 @@ use protocol::session::event::Said as Event;
 
 use crate::http::aaep::connection::words::{Asking, asking, recorded, refused};
 use crate::http::aaep::connection::{
-    ASKING_MAX, Announced, Connection, Farewell, MESSAGE_BYTES_MAX, Open, Pending, Said,
+    ASKING_MAX, Announced, Connection, ConnectionState, Farewell, MESSAGE_BYTES_MAX, Pending, Said,
     Subscribed, Wire,
 };
 use crate::http::aaep::critical::count_critical;
@@ -31,7 +31,7 @@ use crate::http::shared::problem::Problem;
 /// The messages to send, or why the message is refused, or why the connection ends.
 type Answered = Result<Result<Vec<String>, Problem>, Farewell>;
 
-impl<W: Wire> Open<W> {
+impl<W: Wire> ConnectionState<W> {
     pub async fn take(&mut self, text: String) -> Said {
         self.n_messages += 1;
         let number = self.n_messages;

@@ -92,8 +92,8 @@ fn a_line_is_for_what_was_shown_when_it_began() {
         (&mixed, &[1, 2], "#3 as you like", Err(TypedBefore(3))),
     ];
     for (open, began, text, expected) in rows {
-        let asked = Asked { open: open.to_vec(), n_asked: 3, speech: Speech::new(None) };
-        let line = Line { text: text.to_owned(), began: began.iter().copied().collect() };
+        let asked = OpenQuestion { open: open.to_vec(), n_asked: 3, speech: Speech::new(None) };
+        let line = EditedLine { text: text.to_owned(), began: began.iter().copied().collect() };
         let chosen = asked.choose(&line).map(|(question, answer)| (question.number, tell(&answer)));
         let expected = expected.map(|(number, answer)| (number, answer.to_owned()));
         assert_eq!(chosen, expected, "{text:?}, begun with {began:?}");
@@ -106,7 +106,7 @@ fn expected(number: usize) -> String {
 
 #[test]
 fn whoever_names_no_question_hears_what_waits_and_how_each_is_answered() {
-    let mut asked = Asked::new(Speech::new(None));
+    let mut asked = OpenQuestion::new(Speech::new(None));
     asked.add(choice(1));
     asked.add(confirmation(2, "Delete all customer records", true));
     let english = "several questions wait: say which one, with its number\n\
@@ -122,15 +122,15 @@ fn whoever_names_no_question_hears_what_waits_and_how_each_is_answered() {
     assert_eq!(NotAnswered::Several.said(&asked).join("\n"), german);
     let put = asked.open()[1].asked(Time::from_millis(0)).join("\n");
     assert!(put.starts_with("DRINGEND teller fragt, Frage 2\n  Aktion:"), "{put}");
-    let line = Line { text: "ablehnen 2".to_owned(), began: asked.numbers() };
+    let line = EditedLine { text: "ablehnen 2".to_owned(), began: asked.numbers() };
     let (question, answer) = asked.choose(&line).expect("an answer");
     assert_eq!((question.number, tell(&answer)), (2, "reject".to_owned()));
 }
 
-fn tell(answer: &Answer) -> String {
+fn tell(answer: &TypedAnswer) -> String {
     match answer {
-        Answer::Decision(decision) => decision.as_str().to_owned(),
-        Answer::Response(response) => {
+        TypedAnswer::Decision(decision) => decision.as_str().to_owned(),
+        TypedAnswer::Response(response) => {
             let told = serde_json::to_value(response).unwrap_or(Value::Null);
             told.as_str().unwrap_or_default().to_owned()
         }
@@ -172,7 +172,7 @@ fn is_irreversible(number: usize) -> bool {
 /// The machine: the keys, and the questions that wait.
 fn run(steps: &[Step], stamped: Stamped) -> Vec<Answered> {
     let mut keys = Keys::new(Source::Terminal);
-    let mut asked = Asked::new(Speech::new(None));
+    let mut asked = OpenQuestion::new(Speech::new(None));
     let (mut lines, mut n_lines, mut answered) = (std::collections::VecDeque::new(), 0, Vec::new());
     for (at, step) in steps.iter().enumerate() {
         match step {
@@ -197,7 +197,7 @@ fn run(steps: &[Step], stamped: Stamped) -> Vec<Answered> {
                 }
                 let Ok((question, answer)) = asked.choose(&line) else { continue };
                 let number = question.number;
-                let is_accept = answer == Answer::Decision(Decision::Accept);
+                let is_accept = answer == TypedAnswer::Decision(Decision::Accept);
                 answered.push(Answered {
                     at,
                     line: n_lines - 1,

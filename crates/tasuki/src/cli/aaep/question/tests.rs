@@ -18,8 +18,8 @@ fn question(kind: &str, more: &Value) -> Question {
 
 #[test]
 fn only_what_was_meant_is_an_answer() {
-    let decision = |it| Some(Answer::Decision(it));
-    let text = |it: &str| Some(Answer::Response(Response::Text(it.to_owned())));
+    let decision = |it| Some(TypedAnswer::Decision(it));
+    let text = |it: &str| Some(TypedAnswer::Response(Response::Text(it.to_owned())));
     let confirm = question("confirmation", &json!({}));
     let only_reject = question("confirmation", &json!({"allowed_replies": ["reject"]}));
     let only_accept = question("confirmation", &json!({"allowed_replies": ["accept"]}));
@@ -29,8 +29,8 @@ fn only_what_was_meant_is_an_answer() {
     let free = question("clarification", &json!({}));
     let yes_no = question("clarification", &json!({"accepted_response_kinds": ["yes_no"]}));
     let number = question("clarification", &json!({"accepted_response_kinds": ["numeric"]}));
-    let truth = Some(Answer::Response(Response::Truth(true)));
-    let twelve = Some(Answer::Response(Response::Number(12.into())));
+    let truth = Some(TypedAnswer::Response(Response::Truth(true)));
+    let twelve = Some(TypedAnswer::Response(Response::Number(12.into())));
     let cases = [
         (&confirm, "accept", decision(Decision::Accept)),
         (&confirm, " Reject ", decision(Decision::Reject)),
@@ -157,7 +157,11 @@ fn a_choice_is_shown_by_its_label_and_taken_by_any_of_its_names() {
         assert_eq!(told[1..3], ["  1: Blau", "  2: Grün"]);
         for typed in ["2", "Grün", "grün", "GRÜN", "green", "Green"] {
             let answer = german.answer(typed).expect(typed);
-            assert_eq!(answer, Answer::Response(Response::Text("green".to_owned())), "{typed}");
+            assert_eq!(
+                answer,
+                TypedAnswer::Response(Response::Text("green".to_owned())),
+                "{typed}"
+            );
             assert_eq!(german.shown(&answer), "Grün");
         }
         let expected = "Frage 1: bitte #1 und die Nummer oder den Namen einer Auswahl eintippen";

@@ -3,11 +3,11 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::asked::{Asked, is_same_name};
+use super::asked::{RingingRequest, is_same_name};
 use super::{Desk, Person, Then};
 use crate::cli::chat::{Facing, Typed, unknown, with_text, words};
-use crate::cli::queue::{self, name_of};
-use crate::cli::transfer;
+use crate::cli::queue::{self};
+use crate::cli::transfer_view::{self, name_of};
 use crate::cli::transfer_words::did;
 use crate::client::Call;
 use crate::output;
@@ -98,7 +98,7 @@ impl Person {
         };
         let transfer = first.transfer.clone();
         if self.act(&transfer, "decline", with_text("reason", reason)).await?.is_some() {
-            self.drop_rings(&[transfer], Asked::declined);
+            self.drop_rings(&[transfer], RingingRequest::declined);
         }
         Ok(())
     }
@@ -187,7 +187,7 @@ impl Person {
 
     /// Withdraws the invitation of a colleague.
     async fn take_back(&self, transfer: &str, customer: &str) -> Result<()> {
-        let shown = self.wire.try_to(Call::get(transfer::path_of(transfer, ""))).await?;
+        let shown = self.wire.try_to(Call::get(transfer_view::path_of(transfer, ""))).await?;
         let Some(shown) = shown else { return Ok(()) };
         let Some(to) = shown["leg"]["to"].as_str() else {
             output::remark(&format!(
@@ -208,14 +208,14 @@ impl Person {
         body["epoch"] = match &self.desk {
             Desk::Talking { follow, .. } => follow.seen["epoch"].clone(),
             Desk::Waiting => {
-                let path = transfer::path_of(transfer, "");
+                let path = transfer_view::path_of(transfer, "");
                 match self.wire.try_to(Call::get(path)).await? {
                     Some(shown) => shown["epoch"].clone(),
                     None => return Ok(None),
                 }
             }
         };
-        let path = transfer::path_of(transfer, &format!("/{action}"));
+        let path = transfer_view::path_of(transfer, &format!("/{action}"));
         self.wire.try_to(Call::post(path, body)).await
     }
 }

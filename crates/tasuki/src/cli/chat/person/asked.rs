@@ -4,13 +4,12 @@
 use protocol::time::Time;
 use serde_json::Value;
 
-use crate::cli::queue::name_of;
-use crate::cli::transfer::text;
 use crate::cli::transfer_story::known;
+use crate::cli::transfer_view::{name_of, text};
 use crate::output::{clean, relative};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct RingingRequest {
     customer: String,
     by: By,
 }
@@ -24,7 +23,7 @@ enum By {
     ToTakeOver(String),
 }
 
-impl Asked {
+impl RingingRequest {
     /// What a transfer asks of this person, if it rings for them.
     pub fn of(transfer: &Value, me: &str) -> Option<Self> {
         let (leg, agent) = (&transfer["leg"], &transfer["agent"]);
@@ -79,10 +78,10 @@ impl Asked {
     }
 
     /// What can be typed, and what happens without it. `first` is a ring that began before.
-    pub fn remark(&self, until: Option<Time>, first: Option<&Asked>, now: Time) -> String {
+    pub fn remark(&self, until: Option<Time>, first: Option<&RingingRequest>, now: Time) -> String {
         let left = until.map(|at| relative(at, now)).unwrap_or("soon".to_owned());
         let name = self.name();
-        let typed = match first.map(Asked::name) {
+        let typed = match first.map(RingingRequest::name) {
             None => "/accept or /decline".to_owned(),
             Some(first) if is_same_name(first, name) => format!("/accept answers {first} first"),
             Some(first) => format!("/accept answers {first} first, /accept {name} answers {name}"),
@@ -168,13 +167,13 @@ mod tests {
             let transfer = json!({ "status": "ringing", "agent": { "agentId": "hana" },
                 "until": "2026-01-01T00:00:25.000Z",
                 "bundle": { "identity": { "displayName": name } } });
-            let asked = Asked::of(&transfer, "hana").unwrap();
+            let asked = RingingRequest::of(&transfer, "hana").unwrap();
             (asked.until(&transfer), asked)
         };
         let consult = json!({ "status": "connected", "agent": { "agentName": "Ivan" },
             "leg": { "status": "ringing", "agent": "hana", "type": "supervisor_consult" },
             "bundle": { "identity": { "displayName": "Uma" } } });
-        let consult = (None, Asked::of(&consult, "hana").unwrap());
+        let consult = (None, RingingRequest::of(&consult, "hana").unwrap());
         let (mia, noa) = (rings("Mia"), rings("Noa"));
         let cases = [
             (&mia, None, "/accept or /decline; the next one is asked in 25 s"),

@@ -5,11 +5,11 @@ use engine::ports::clock::{Clock, SystemClock};
 use protocol::time::Time;
 use serde_json::Value;
 
-use super::asked::Asked;
+use super::asked::RingingRequest;
 use super::{Desk, Person};
 use crate::cli::chat::rings::Ring;
 use crate::cli::chat::wire::unless_refused;
-use crate::cli::transfer;
+use crate::cli::transfer_view;
 use crate::client::{Call, percent_encode};
 use crate::output;
 
@@ -19,7 +19,7 @@ const OPEN_CONVERSATIONS_MAX: usize = 200;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ringing {
     pub transfer: String,
-    pub asked: Asked,
+    pub asked: RingingRequest,
     /// Until when, if that is known.
     until: Option<Time>,
 }
@@ -27,7 +27,7 @@ pub struct Ringing {
 impl Ringing {
     /// A ring, if the transfer still rings for this person.
     fn of(ring: Ring, shown: &Value, me: &str) -> Option<Self> {
-        let asked = Asked::of(shown, me)?;
+        let asked = RingingRequest::of(shown, me)?;
         let until = ring.until.or_else(|| asked.until(shown));
         Some(Self { transfer: ring.transfer, asked, until })
     }
@@ -41,7 +41,7 @@ impl Person {
         if is_known && !is_talking {
             return Ok(());
         }
-        let shown = self.wire.ask(Call::get(transfer::path_of(&ring.transfer, ""))).await;
+        let shown = self.wire.ask(Call::get(transfer_view::path_of(&ring.transfer, ""))).await;
         let Some(shown) = unless_refused(shown)? else { return Ok(()) };
         let Some(ringing) = Ringing::of(ring, &shown, &self.me) else { return Ok(()) };
         if is_talking {
@@ -64,7 +64,7 @@ impl Person {
         let mut found = Vec::new();
         for conversation in listed["items"].as_array().into_iter().flatten() {
             let Some(transfer) = conversation["transfer_id"].as_str() else { continue };
-            let shown = self.wire.ask(Call::get(transfer::path_of(transfer, ""))).await;
+            let shown = self.wire.ask(Call::get(transfer_view::path_of(transfer, ""))).await;
             let Some(shown) = unless_refused(shown)? else { continue };
             if self.advises(&shown) {
                 return self.talk(&shown).await;
@@ -97,19 +97,19 @@ impl Person {
     pub(super) async fn look_at_rings(&mut self) {
         let mut over = Vec::new();
         for ringing in &self.rings {
-            let path = transfer::path_of(&ringing.transfer, "");
+            let path = transfer_view::path_of(&ringing.transfer, "");
             let shown = self.wire.client.call(Call::get(path)).await.ok();
-            if shown.is_some_and(|it| Asked::of(&it.body, &self.me).is_none()) {
+            if shown.is_some_and(|it| RingingRequest::of(&it.body, &self.me).is_none()) {
                 over.push(ringing.transfer.clone());
             }
         }
         if !over.is_empty() {
-            self.drop_rings(&over, Asked::over);
+            self.drop_rings(&over, RingingRequest::over);
         }
     }
 
     /// Removes rings, each with a remark, and names the one that is now first.
-    pub(super) fn drop_rings(&mut self, over: &[String], told: fn(&Asked) -> String) {
+    pub(super) fn drop_rings(&mut self, over: &[String], told: fn(&RingingRequest) -> String) {
         let rings = std::mem::take(&mut self.rings);
         let first = rings.first().map(|it| it.transfer.clone());
         let (over, rings): (Vec<_>, Vec<_>) =

@@ -2,7 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use aaep::shape::take_from_extension;
+use aaep::extension::take_from_extension;
 use serde_json::{Value, json};
 
 use super::branch::{Branch, Who};

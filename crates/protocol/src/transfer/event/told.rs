@@ -1,0 +1,96 @@
+//! What an event of a transfer tells, for those who read it later. A new event has its place in each
+//! of these lists, and so in everything that reads them.
+
+use super::{Event, WhyReturned};
+use crate::ids::AgentId;
+use crate::transfer::bundle::{Bundle, BundleId};
+use crate::transfer::kind::Kind;
+
+impl Event {
+    /// The epoch from then on, if it says so.
+    pub fn epoch(&self) -> Option<u64> {
+        match self {
+            Event::Requested(it) => Some(it.epoch),
+            Event::Queued(it) => Some(it.epoch),
+            Event::Returned(it) => Some(it.epoch),
+            Event::Connected(it) => Some(it.epoch),
+            Event::Over(it) => Some(it.epoch),
+            Event::Ringing(_)
+            | Event::Consulted(_)
+            | Event::Held(_)
+            | Event::Resumed(_)
+            | Event::LegRequested(_)
+            | Event::LegEnded(_)
+            | Event::Noted(_)
+            | Event::Rated(_) => None,
+        }
+    }
+
+    /// The agents that are named when it is announced.
+    pub fn named(&self) -> Vec<&AgentId> {
+        match self {
+            Event::Requested(it) => vec![&it.queue],
+            Event::Queued(it) => vec![&it.queue],
+            Event::Ringing(it) => vec![&it.agent],
+            Event::Connected(it) => vec![&it.holder, &it.agent],
+            Event::Held(it) => vec![&it.holder],
+            Event::Resumed(it) => vec![&it.holder],
+            Event::Over(it) => vec![&it.holder, &it.to],
+            Event::Returned(_)
+            | Event::Consulted(_)
+            | Event::LegRequested(_)
+            | Event::LegEnded(_)
+            | Event::Noted(_)
+            | Event::Rated(_) => Vec::new(),
+        }
+    }
+
+    /// The person who is asked, or answers.
+    pub fn person(&self) -> Option<&AgentId> {
+        match self {
+            Event::Ringing(it) => Some(&it.agent),
+            Event::Connected(it) => Some(&it.agent),
+            Event::Held(it) => Some(&it.holder),
+            Event::Resumed(it) => Some(&it.holder),
+            Event::Requested(_)
+            | Event::Queued(_)
+            | Event::Returned(_)
+            | Event::Consulted(_)
+            | Event::LegRequested(_)
+            | Event::LegEnded(_)
+            | Event::Noted(_)
+            | Event::Over(_)
+            | Event::Rated(_) => None,
+        }
+    }
+
+    /// The kind of the transfer, or of its leg, from then on.
+    pub fn kind(&self) -> Option<Kind> {
+        if let Event::Requested(it) = self {
+            return Some(it.kind);
+        }
+        if let Event::Connected(it) = self { Some(it.kind) } else { None }
+    }
+
+    /// Why a person passed it on, so that another one answers with this leg; empty if no person
+    /// did. `None` if the event does not tell.
+    pub fn passed_on_because(&self, leg: u16) -> Option<&str> {
+        if let Event::LegRequested(it) = self {
+            return (it.leg == leg).then_some(&it.reason);
+        }
+        if let Event::Returned(it) = self {
+            return (it.why == WhyReturned::Blind && leg == 0).then_some(&it.reason);
+        }
+        matches!(self, Event::Requested(_)).then_some("")
+    }
+
+    /// The bundle with this id, if it was made here; `Some(None)` if there is none.
+    pub fn bundle(&self, id: BundleId) -> Option<Option<&Bundle>> {
+        if let Event::Requested(it) = self {
+            let own = it.bundle.as_ref().filter(|_| id.leg == 0);
+            return (it.transfer == id.transfer).then_some(own);
+        }
+        let Event::LegRequested(it) = self else { return None };
+        (it.transfer == id.transfer && it.leg == id.leg).then_some(it.bundle.as_ref())
+    }
+}
