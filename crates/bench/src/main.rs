@@ -175,7 +175,8 @@ fn show(report: &Report) {
     output::line(&format!(
         "{} rounds of {} s each on {} cores; medians. A transition is one durable step of a walk \
          from initiate to close,\nwith a package of 2 KiB. `raw` is a bare SQLite writer with the \
-         same rows, `read` an authenticated GET; the floor is the CPU of both. The engine runs on a thread\nfor each core but the one that its writer needs. \
+         same rows, `read` an\nauthenticated GET; the floor is the CPU of both. The engine runs on \
+         a thread for each core but the one\nthat its writer needs. \
          Bytes are what the process sent to the disk; memory and CPU of\nraw and engine include \
          their load generator, those of the server do not.\n",
         report.rounds, report.seconds_per_measurement, report.n_cores

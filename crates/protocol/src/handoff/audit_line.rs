@@ -14,7 +14,7 @@ use crate::time::Time;
 /// One line. Fields are written in this order.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub enum HandoffAuditLine<'a> {
+pub enum AuditLine<'a> {
     HandoffTransition {
         handoff_id: HandoffId,
         from_status: Status,
@@ -82,20 +82,15 @@ pub enum HandoffAuditLine<'a> {
 }
 
 /// The lines of one entry: none for a draft, which concerns only its sender.
-pub fn lines<'a>(
-    id: HandoffId,
-    event: &'a Event,
-    actor: &'a str,
-    at: Time,
-) -> Vec<HandoffAuditLine<'a>> {
-    let moved = |from_status, to_status| HandoffAuditLine::HandoffTransition {
+pub fn lines<'a>(id: HandoffId, event: &'a Event, actor: &'a str, at: Time) -> Vec<AuditLine<'a>> {
+    let moved = |from_status, to_status| AuditLine::HandoffTransition {
         handoff_id: id,
         from_status,
         to_status,
         actor,
         timestamp: at,
     };
-    let verified = |passed, failed| HandoffAuditLine::HandoffVerification {
+    let verified = |passed, failed| AuditLine::HandoffVerification {
         handoff_id: id,
         passed,
         failed,
@@ -128,7 +123,7 @@ pub fn lines<'a>(
         Event::Rejected(rejected) => vec![
             moved(rejected.from_status, Status::Rejected),
             verified(&rejected.passed, &rejected.failed),
-            HandoffAuditLine::HandoffRejected {
+            AuditLine::HandoffRejected {
                 handoff_id: id,
                 reason: rejected.reason,
                 detail: &rejected.detail,
@@ -139,7 +134,7 @@ pub fn lines<'a>(
         Event::Activated(_) => vec![moved(Status::Accepted, Status::Activated)],
         Event::Completed(completed) => vec![
             moved(Status::Activated, Status::Completed),
-            HandoffAuditLine::HandoffCompleted {
+            AuditLine::HandoffCompleted {
                 handoff_id: id,
                 actor,
                 completion_notes: completed.completion_notes.as_deref(),
@@ -148,12 +143,8 @@ pub fn lines<'a>(
         ],
         Event::Closed(closed) => {
             let closure_notes = closed.closure_notes.as_deref();
-            let ended = HandoffAuditLine::HandoffClosed {
-                handoff_id: id,
-                actor,
-                closure_notes,
-                timestamp: at,
-            };
+            let ended =
+                AuditLine::HandoffClosed { handoff_id: id, actor, closure_notes, timestamp: at };
             vec![moved(closed.from_status, Status::Closed), ended]
         }
         Event::Escalated(escalated) => vec![overdue(id, escalated, at)],
@@ -162,8 +153,8 @@ pub fn lines<'a>(
     }
 }
 
-fn created(id: HandoffId, proposed: &Proposed, at: Time) -> HandoffAuditLine<'_> {
-    HandoffAuditLine::HandoffCreated {
+fn created(id: HandoffId, proposed: &Proposed, at: Time) -> AuditLine<'_> {
+    AuditLine::HandoffCreated {
         handoff_id: id,
         task_id: &proposed.task_id,
         from: &proposed.parties.from,
@@ -172,8 +163,8 @@ fn created(id: HandoffId, proposed: &Proposed, at: Time) -> HandoffAuditLine<'_>
     }
 }
 
-fn overdue(id: HandoffId, escalated: &Escalated, at: Time) -> HandoffAuditLine<'_> {
-    HandoffAuditLine::HandoffEscalation {
+fn overdue(id: HandoffId, escalated: &Escalated, at: Time) -> AuditLine<'_> {
+    AuditLine::HandoffEscalation {
         handoff_id: id,
         trigger: &escalated.trigger,
         escalated_to: &escalated.escalated_to,
@@ -183,12 +174,12 @@ fn overdue(id: HandoffId, escalated: &Escalated, at: Time) -> HandoffAuditLine<'
     }
 }
 
-fn settlement(id: HandoffId, settled: &WorkqSettled, at: Time) -> HandoffAuditLine<'_> {
+fn settlement(id: HandoffId, settled: &WorkqSettled, at: Time) -> AuditLine<'_> {
     let (workq_status, items) = match settled.transferred.as_slice() {
         [] => (WorkqStatus::NotApplicable, &settled.missing),
         [_, ..] => (WorkqStatus::Transferred, &settled.transferred),
     };
-    HandoffAuditLine::HandoffWorkq {
+    AuditLine::HandoffWorkq {
         handoff_id: id,
         workq_status,
         owner: &settled.to,
@@ -197,8 +188,8 @@ fn settlement(id: HandoffId, settled: &WorkqSettled, at: Time) -> HandoffAuditLi
     }
 }
 
-fn degradation(id: HandoffId, degraded: &WorkqDegraded, at: Time) -> HandoffAuditLine<'_> {
-    HandoffAuditLine::HandoffDegradation {
+fn degradation(id: HandoffId, degraded: &WorkqDegraded, at: Time) -> AuditLine<'_> {
+    AuditLine::HandoffDegradation {
         handoff_id: id,
         integration: "workq",
         reason: degraded.reason,

@@ -35,7 +35,6 @@ mod python;
 mod receiver;
 mod refusals;
 mod retention;
-mod road;
 mod schemas;
 mod server;
 mod shown;
@@ -43,7 +42,8 @@ mod simulation;
 mod slow_sockets;
 mod sse;
 mod start_stop;
-mod store_conformance;
+#[expect(dead_code, reason = "tests of other crates use the rest")]
+#[path = "../../../engine/tests/it/support.rs"]
 mod support;
 mod teamspaces;
 mod telemetry;

@@ -127,7 +127,7 @@ impl Sending {
                     beat = clock.sleep(BEAT);
                     FeedStep::Beat
                 }
-                () = async { let _ = stopping.wait_for(|stopping| *stopping).await; } => FeedStep::Stop,
+                _ = stopping.wait_for(|stopping| *stopping) => FeedStep::Stop,
             };
             let is_stop = matches!(next, FeedStep::Stop) || !self.is_still_allowed().await;
             let chunk = match next {

@@ -1,5 +1,5 @@
-//! What an event of a transfer tells, for those who read it later. A new event has its place in each
-//! of these lists, and so in everything that reads them.
+//! What an event of a transfer tells those who read it later. A new event has its place in each of
+//! these lists, and so in everything that reads them.
 
 use super::{Event, WhyReturned};
 use crate::ids::AgentId;

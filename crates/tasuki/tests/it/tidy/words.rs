@@ -49,7 +49,7 @@ const ENTROPY_FILES: &[&str] = &[
 const OUTPUT: &str = "`output` for data, `tracing` for the rest";
 const OUTPUT_FILES: &[&str] = &["crates/tasuki/src/output.rs", "crates/tasuki/examples/"];
 const WAIT: &str = "the `Clock` port, or a wait for the event itself";
-const WAIT_FILES: &[&str] = &["crates/engine/src/ports/clock.rs", "crates/tasuki/tests/it/support"];
+const WAIT_FILES: &[&str] = &["crates/engine/src/ports/clock.rs", "crates/engine/tests/it/support"];
 const EXPECT: &str = "`#[expect(lint, reason = \"…\")]`";
 const UNSAFE: &str = "safe code";
 const UNSAFE_FILES: &[&str] = &["crates/tasuki/tests/it/power_loss/"];

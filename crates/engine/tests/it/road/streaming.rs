@@ -14,7 +14,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use super::Server;
 use super::deadlines::start_loops;
-use super::sessions::{announce, asks, bank, event, session, started, why};
+use super::sessions::{self, asks, bank, event, session, started, why};
 use crate::support::{agent, operator};
 
 /// So many entries are written without a wait, while the clock stands still.
@@ -209,6 +209,6 @@ async fn an_output_that_is_complete_stays_so() {
         });
         event(number, "output.streaming", chunk)
     };
-    announce(&server, vec![started(1), chunk(2, true)]).await.expect("an output");
-    assert_eq!(why(&announce(&server, vec![chunk(3, false)]).await), "0 output_id");
+    sessions::announce(&server, vec![started(1), chunk(2, true)]).await.expect("an output");
+    assert_eq!(why(&sessions::announce(&server, vec![chunk(3, false)]).await), "0 output_id");
 }
