@@ -47,6 +47,8 @@ pub struct Recorded {
     asked_in: HashMap<String, String>,
     /// The session of the last event that was not a stray one.
     last: Option<String>,
+    /// Questions without a recorded answer whose call was made.
+    taken_as_accepted: HashSet<String>,
     /// Documents whose session could not be read.
     n_unread: u64,
     /// A start whose `session_id` is wrong. It belongs to the next session without a start.
@@ -60,6 +62,8 @@ struct One {
     /// The session if a question that was withdrawn had been accepted before.
     otherwise: Vec<Otherwise>,
     recovery: Recovery,
+    /// Questions without a recorded answer whose call was made.
+    taken_as_accepted: Vec<String>,
     /// The rest cannot be judged.
     is_given_up: bool,
     /// It consists only of one event that was meant for another session.
@@ -69,6 +73,7 @@ struct One {
 #[derive(Debug)]
 struct Otherwise {
     session: Session,
+    tokens: Vec<String>,
     event_ids: String,
 }
 
@@ -100,6 +105,7 @@ impl Recorded {
             return None;
         }
         let remark = one.event(event);
+        self.taken_as_accepted.extend(one.taken_as_accepted.drain(..));
         let meant = self.last.as_deref().filter(|_| one.is_stray).unwrap_or(id);
         if let Some(token) = event.payload.reply_token() {
             self.asked_in.insert(token.to_owned(), meant.to_owned());
@@ -184,6 +190,10 @@ impl Recorded {
             | Handshake::Renegotiate(_)
             | Handshake::Close(_) => return None,
         };
+        if self.taken_as_accepted.remove(token) && is_refusal(reply) {
+            let expected = "an accept, as its call was made before";
+            return Some(remark(Weight::Broken, &rules::CONSENT, "decision", expected));
+        }
         let session = self.asked_in.get(token).and_then(|id| self.sessions.get_mut(id));
         let Some(one) = session else { return Some(idle(NotSettled::Unknown)) };
         if one.is_given_up {
@@ -194,9 +204,8 @@ impl Recorded {
         let at = before(due);
         let settled = match reply {
             Handshake::ConfirmationReply(reply) => {
-                // Proposing another action refuses this one.
-                let is_refusal = reply.modified_action.is_some();
-                let decision = if is_refusal { Decision::Reject } else { reply.decision };
+                let is_other = reply.modified_action.is_some();
+                let decision = if is_other { Decision::Reject } else { reply.decision };
                 one.session.resolve(token, decision, at, Lasts::WithoutEnd)
             }
             Handshake::ClarificationReply(reply) => {
@@ -313,8 +322,9 @@ impl One {
                 let is_it =
                     |it: &mut Otherwise| follow(&mut it.session, event, &self.used, uses).is_ok();
                 let at = all.iter_mut().position(is_it)?;
-                let Otherwise { session, event_ids } = all.swap_remove(at);
+                let Otherwise { session, tokens, event_ids } = all.swap_remove(at);
                 self.session = session;
+                self.taken_as_accepted.extend(tokens);
                 all.retain_mut(|it| it.follow(event, &self.used));
                 self.otherwise = all;
                 let expected =
@@ -358,7 +368,8 @@ impl Otherwise {
             session.resolve(token, Decision::Accept, at, Lasts::WithoutEnd).ok()?;
         }
         let event_ids: Vec<_> = questions.iter().map(|(_, event_id, _)| &**event_id).collect();
-        Some(Self { session, event_ids: event_ids.join(" and ") })
+        let tokens = questions.iter().map(|(token, _, _)| token.clone()).collect();
+        Some(Self { session, tokens, event_ids: event_ids.join(" and ") })
     }
 
     fn follow(&mut self, event: &Event<'_>, used: &HashSet<u128>) -> bool {
@@ -381,6 +392,12 @@ fn follow(
     let is_used = |id: &Used| used.contains(&digest(id));
     let followed = session.follow(event, at, Weak::Allowed, &is_used, uses)?;
     Ok(!followed.withdrawn.is_empty())
+}
+
+/// Proposing another action refuses the one that was asked about.
+fn is_refusal(reply: &Handshake) -> bool {
+    let Handshake::ConfirmationReply(reply) = reply else { return false };
+    reply.modified_action.is_some() || reply.decision == Decision::Reject
 }
 
 /// Token, event and due time of each open confirmation.

@@ -21,6 +21,7 @@ use crate::{
     agent, codec, conversation, erasure, graph, message, session, subscription, teamspace, token,
 };
 use aaep::AGENT_ID;
+use base::lookalike::letters;
 
 use derived::{deadline_changes, effect_changes, hold_changes};
 
@@ -329,8 +330,10 @@ fn decide_agent(
 ) -> Result<Decided, Rejection> {
     let known = if let Some(State::Agent(known)) = state { Some(known) } else { None };
     // The server announces and sends under names of its own; one is the coordinators' address.
-    if known.is_none() && (id.as_str() == AGENT_ID || message::state::is_reserved(id)) {
-        return Err(Rejection::AlreadyExists { what: "a name of the server's own" });
+    let is_ours = || letters(id.as_str()).contains(AGENT_ID) || message::state::is_reserved(id);
+    if known.is_none() && is_ours() {
+        let expected = format!("a name that the server does not use, without `{AGENT_ID}` in it");
+        return Err(Rejection::SchemaInvalid { field: "agent".to_owned(), expected });
     }
     let events = agent::decide(known, command, context)?;
     Ok(Decided::events(events.into_iter().map(Event::Agent)))

@@ -16,6 +16,7 @@ called after a refusal | start; confirm t1 irreversible high; reject t1; call f 
 called without an answer | start; confirm t1 irreversible high; call f irreversible; return f; complete | assumed 4.3.1
 called after another state | start; state idle>thinking; confirm t1 irreversible; state awaiting_input>thinking; call f irreversible; return f; complete | assumed 4.3.1
 two accepted before another state | start; state idle>thinking; confirm t1 irreversible hash=aa; confirm t2 irreversible hash=bb; state awaiting_input>thinking; call f irreversible hash=aa; return f; call f irreversible hash=bb; return f; complete | assumed 4.3.1, assumed 4.3.1
+no after the call | start; confirm t1 irreversible; call f irreversible; reject t1; return f; complete | assumed 4.3.1, broken 4.3.1
 one accept, two calls | start; confirm t1 irreversible; call f irreversible; return f; call f irreversible | assumed 4.3.1, broken 4.3.1
 never asked | start; call f irreversible | broken 4.3.1
 over without an answer | start; ask t1; complete | assumed 4.5.3

@@ -1,7 +1,10 @@
 //! Reading sessions: their events by cursor, and the result of a question.
 
+use std::sync::Arc;
+
 use aaep::cursor::Cursor;
 use aaep::machine::{Outcome, Used};
+use protocol::conversation::Conversation;
 use protocol::ids::TeamspaceId;
 use protocol::ledger::{Stream, Subject};
 use protocol::session::Event;
@@ -134,7 +137,8 @@ impl Sessions<'_> {
         let pending = session.machine.pending().iter();
         let mut open = pending.filter(|question| question.reply_token() == reply_token);
         if let Some(question) = open.next() {
-            return Ok(Some(match self.is_heard(&stream.teamspace, &session).await? {
+            let conversation = self.conversation(&stream.teamspace, &session).await?;
+            return Ok(Some(match session.stands(reply_token, conversation.as_deref()) {
                 true => Question::Open { due: question.due() },
                 false => Question::Withdrawn,
             }));
@@ -188,17 +192,16 @@ impl Sessions<'_> {
         }
     }
 
-    /// Whether the producer of a session is heard now.
-    pub(crate) async fn is_heard(
+    /// The conversation of a session, if it has one.
+    pub async fn conversation(
         self,
         teamspace: &TeamspaceId,
         session: &Session,
-    ) -> Result<bool, StoreError> {
-        let Some(id) = session.conversation else { return Ok(true) };
-        let subject = Subject::Conversation(id);
-        let state =
-            self.engine.read().current(&Stream { teamspace: teamspace.clone(), subject }).await?;
-        Ok(session.is_heard(state.as_deref().and_then(State::as_conversation)))
+    ) -> Result<Option<Arc<Conversation>>, StoreError> {
+        let Some(id) = session.conversation else { return Ok(None) };
+        let stream = Stream { teamspace: teamspace.clone(), subject: Subject::Conversation(id) };
+        let state = self.engine.read().current(&stream).await?;
+        Ok(state.and_then(|state| state.shared_conversation()))
     }
 
     async fn session_hold(

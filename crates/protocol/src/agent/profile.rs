@@ -89,7 +89,11 @@ pub const LABEL_BYTES_MAX: usize = 100;
 /// Visible characters without blanks, at most `ICON_CHARACTERS_MAX` of them.
 const ICON: &str = r"^[^\s\x00-\x1F\x7F-\x9F\u061C\u200E\u200F]*$";
 /// A name appears in the middle of a line.
-const NAME: &str = r"^[^\x00-\x1F\x7F-\x9F\u061C\u200E\u200F\u2028\u2029]*$";
+const NAME: &str = concat!(
+    r"^([^\x00-\x1F\x7F-\x9F\u061C\u200E\u200F\u2028\u2029]*",
+    r"[^\s\x00-\x1F\x7F-\x9F\u061C\u200E\u200F]",
+    r"[^\x00-\x1F\x7F-\x9F\u061C\u200E\u200F\u2028\u2029]*)?$"
+);
 const COLOR_EXPECTED: &str = "#rrggbb, such as #2f6fde";
 const LABEL: &str = concat!(
     r"^[^\s\x00-\x1F\x7F-\x9F\u061C\u200E\u200F]",
@@ -188,7 +192,12 @@ pub(super) fn check(kind: Kind, profile: &Profile) -> Result<(), Rejection> {
     };
     let name = &profile.name;
     let is_plain = !name.chars().any(is_unprintable) && first_hidden(name).is_none();
-    if name.len() > PROFILE_TEXT_BYTES_MAX || !is_plain || letters(name).contains(AGENT_ID) {
+    let is_blank = !name.is_empty() && name.trim().is_empty();
+    if name.len() > PROFILE_TEXT_BYTES_MAX
+        || !is_plain
+        || is_blank
+        || letters(name).contains(AGENT_ID)
+    {
         return invalid("name", name_expected());
     }
     if profile.description.len() > PROFILE_TEXT_BYTES_MAX {

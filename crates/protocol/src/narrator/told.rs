@@ -14,7 +14,7 @@ use crate::queue::EstimatedWait;
 use crate::rejection::Rejection;
 use crate::session::event::HandoverOutcome;
 use crate::time::Span;
-use crate::transfer::event::Over;
+use crate::transfer::event::{Over, WhyReturned};
 use crate::transfer::state::Outcome;
 use crate::{callback, canonical, transfer};
 use aaep::event::{TargetKind, Urgency};
@@ -140,6 +140,8 @@ impl Cause<'_> {
             transfer::Event::Ringing(it) => {
                 (RINGING, Message::TransferRinging { person: self.name(&it.agent) })
             }
+            // Where it waits now is told by the next event.
+            transfer::Event::Returned(it) if it.why == WhyReturned::Blind => return None,
             transfer::Event::Returned(_) => (WAITING, Message::TransferReturned),
             transfer::Event::Connected(it) if it.leg == 0 => {
                 (CONNECTED, Message::TransferConnected { person: self.name(&it.agent) })

@@ -38,6 +38,9 @@ pub struct Announced {
     /// own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub after_loss: bool,
+    /// The epoch of the conversation in which the questions among them were asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epoch: Option<u64>,
     /// The session after these events, if it was just computed.
     #[serde(skip)]
     pub foreseen: Foreseen,
@@ -210,6 +213,7 @@ impl Announced {
             withdrawn: Vec::new(),
             silence_minutes: None,
             after_loss: false,
+            epoch: None,
             foreseen: Foreseen::default(),
         }
     }

@@ -90,6 +90,7 @@ fn follow(session: &mut Session, announced: &Announced, at: Time) {
         let place = EventPlace { position, index };
         let Ok(event) = read(said.text()) else { continue };
         let _ = session.follow(&event, (place, at, Weak::Allowed), &|_| false, &mut Vec::new());
+        session.asked_in(place, announced.epoch);
     }
 }
 

@@ -91,6 +91,9 @@ pub struct Question {
     /// SHA-256 of the words for the action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
+    /// The epoch of the conversation in which it was asked. Earlier releases did not record it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epoch: Option<u64>,
 }
 
 /// A refused action, by its hash and by its words.
@@ -182,6 +185,20 @@ impl Session {
         let Some(id) = self.conversation else { return true };
         let conversation = conversation.filter(|it| it.id == id);
         conversation.is_some_and(|it| it.closed.is_none() && it.speaker() == Some(&self.producer))
+    }
+
+    /// Whether an open question still counts: its producer is heard, and the conversation has not
+    /// changed hands since it was asked.
+    pub fn stands(&self, reply_token: &str, conversation: Option<&Conversation>) -> bool {
+        let asked_in = self.question(reply_token).and_then(|question| question.epoch);
+        let is_same = |epoch| conversation.is_some_and(|it| it.epoch == epoch);
+        self.is_heard(conversation) && asked_in.is_none_or(is_same)
+    }
+
+    /// Notes the epoch of the conversation for the question at this place, if there is one.
+    pub(super) fn asked_in(&mut self, place: EventPlace, epoch: Option<u64>) -> bool {
+        let question = self.questions.iter_mut().find(|question| question.place == place);
+        question.map(|question| question.epoch = epoch).is_some()
     }
 
     /// Whether its producer is told the result of a question at its endpoint.
@@ -312,6 +329,7 @@ fn asked(event: &Event<'_>, place: EventPlace) -> Option<Question> {
         } else {
             None
         },
+        epoch: None,
     })
 }
 

@@ -184,6 +184,7 @@ fn put_back(transfer: &mut Transfer, returned: &Returned, at: Time) {
         transfer.forget_texts();
         transfer.passed = Some(Box::new(Passed {
             by: returned.agent.clone(),
+            to: None,
             kind: Kind::Blind,
             reason: returned.reason.clone(),
             customer_text: returned.customer_text.clone(),
@@ -214,6 +215,7 @@ fn connect(transfer: &mut Transfer, connected: &Connected) -> Option<()> {
     transfer.stage = Stage::Connected { claim };
     transfer.passed = Some(Box::new(Passed {
         by: connected.holder.clone(),
+        to: Some(connected.agent.clone()),
         kind: leg.kind,
         reason: leg.reason,
         customer_text: leg.customer_text,

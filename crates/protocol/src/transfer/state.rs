@@ -55,6 +55,9 @@ pub struct Transfer {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Passed {
     pub by: AgentId,
+    /// The person who took over; `None` for a queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<AgentId>,
     pub kind: Kind,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,

@@ -56,6 +56,12 @@ impl Listening {
         // Sessions with open questions come first.
         under_way.sort_by_key(|(_, session)| session.questions.is_empty());
         for (n_told, (stream, session)) in under_way.into_iter().enumerate() {
+            let conversation =
+                self.engine.sessions().conversation(&stream.teamspace, &session).await?;
+            // An agent that has lost its conversation is not heard in it.
+            if !narrator::is_ours(&session.id) && !session.is_heard(conversation.as_deref()) {
+                continue;
+            }
             if n_told < UNDER_WAY_MAX {
                 self.tell_how_it_stands(honored, &session);
             }
@@ -71,15 +77,15 @@ impl Listening {
         session: &Session,
         until: Cursor,
     ) -> Result<(), StoreError> {
-        if !self.engine.sessions().is_heard(&stream.teamspace, session).await? {
-            return Ok(());
-        }
+        let conversation = self.engine.sessions().conversation(&stream.teamspace, session).await?;
+        let stands =
+            |question: &&Question| session.stands(&question.reply_token, conversation.as_deref());
         let put = |question: &Question| First::Question {
             session: stream.clone(),
             place: question.place,
             until,
         };
-        self.first.extend(session.questions.iter().map(put));
+        self.first.extend(session.questions.iter().filter(stands).map(put));
         Ok(())
     }
 

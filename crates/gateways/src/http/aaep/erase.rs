@@ -64,5 +64,9 @@ pub async fn erase(
         }
     };
     let session = visible(&gateway, &caller, &id).await?;
-    Ok(Json(ErasedSessionView { session: view(&session), erased, has_more }))
+    Ok(Json(ErasedSessionView {
+        session: view(&gateway, &caller, &session).await?,
+        erased,
+        has_more,
+    }))
 }

@@ -290,12 +290,14 @@ pub async fn list(
     let status = input.status.as_deref().map(parse_status).transpose()?;
     let page =
         gateway.engine.read().list(&caller.teamspace, ListOf::Sessions, before, limit).await?;
-    let shown = page.items.iter().filter_map(|item| {
-        let Aggregate::Session(session) = item.state.as_ref() else { return None };
+    let mut items = Vec::new();
+    for item in &page.items {
+        let Aggregate::Session(session) = item.state.as_ref() else { continue };
         let is_wanted = status.is_none_or(|status| session.status == status);
-        (is_wanted && session.is_shown_to(&caller)).then(|| view(session))
-    });
-    let items = shown.collect();
+        if is_wanted && session.is_shown_to(&caller) {
+            items.push(view(&gateway, &caller, session).await?);
+        }
+    }
     Ok(Json(ListPage {
         items,
         next_cursor: cursors::next_row(&gateway, &caller, "sessions", page.next),
@@ -308,7 +310,8 @@ pub async fn show(
     Named(id): Named<SessionId>,
 ) -> Result<Json<SessionView>, Problem> {
     let caller = asker.member()?.caller;
-    visible(&gateway, &caller, &id).await.map(|session| Json(view(&session)))
+    let session = visible(&gateway, &caller, &id).await?;
+    Ok(Json(view(&gateway, &caller, &session).await?))
 }
 
 pub async fn events(
@@ -381,13 +384,24 @@ fn parse_status(word: &str) -> Result<Status, Problem> {
     found.ok_or_else(|| Problem::schema_invalid("status", expected))
 }
 
-pub fn view(session: &Session) -> SessionView {
-    let pending = session.machine.pending().iter().map(|question| PendingView {
+pub async fn view(
+    gateway: &Aaep,
+    caller: &Caller,
+    session: &Session,
+) -> Result<SessionView, Problem> {
+    let pending = session.machine.pending();
+    let conversation = match pending.is_empty() {
+        true => None,
+        false => gateway.engine.sessions().conversation(&caller.teamspace, session).await?,
+    };
+    let stands = |token: &str| session.stands(token, conversation.as_deref());
+    let pending = pending.iter().filter(|it| stands(it.reply_token()));
+    let pending = pending.map(|question| PendingView {
         reply_token: question.reply_token().to_owned(),
         event_id: question.event_id().to_owned(),
         due_at: question.due().to_string(),
     });
-    SessionView {
+    Ok(SessionView {
         session_id: session.id.to_string(),
         producer: session.producer.to_string(),
         status: session.status,
@@ -397,7 +411,7 @@ pub fn view(session: &Session) -> SessionView {
         parent_session_id: session.parent.as_ref().map(ToString::to_string),
         pending: pending.collect(),
         handoff: session.handover.as_ref().map(handover),
-    }
+    })
 }
 
 fn handover(it: &Handover) -> HandoverView {

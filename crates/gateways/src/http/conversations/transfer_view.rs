@@ -152,12 +152,13 @@ async fn reason(
     let queue = identity(gateway, &caller.teamspace, &transfer.queue).await?.agent_name;
     let language = conversation.setup.customer.language.as_deref();
     let asked = match (&transfer.passed, transfer.answering()) {
-        (Some(passed), Some(claim)) => {
+        // A person who is gone was replaced by one from the queue.
+        (Some(passed), Some(claim)) if passed.to.as_ref().is_none_or(|to| *to == claim.agent) => {
             let from = identity(gateway, &caller.teamspace, &passed.by).await?.agent_name;
             let to = identity(gateway, &caller.teamspace, &claim.agent).await?.agent_name;
             return Ok(customer_text::of_passed(&passed.customer_text, language, &from, &to));
         }
-        (Some(passed), None) => {
+        (Some(passed), _) => {
             let (by, customer_text) = ("agent:", &passed.customer_text);
             customer_text::PersonRequest { by, reason: "", customer_text }
         }

@@ -124,6 +124,12 @@ impl Batch<'_> {
         let followed = session
             .follow(&event, (place, self.context.now, weak), &is_used, &mut uses)
             .map_err(|flaw| refused(vec![flaw]))?;
+        let conversation = self.context.facts.conversation.as_deref();
+        let conversation = conversation.filter(|it| session.conversation == Some(it.id));
+        let epoch = conversation.map(|it| it.epoch);
+        if session.asked_in(place, epoch) {
+            self.announced.epoch = epoch;
+        }
         self.record(said, place, followed, &uses);
         self.rely_on(looked_at.into_inner());
         Ok(())

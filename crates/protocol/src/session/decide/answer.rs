@@ -38,7 +38,7 @@ pub fn decide(
     if !may_answer(session, context) {
         return Err(no(Unanswered::NotEntitled));
     }
-    if !session.is_heard(context.facts.conversation.as_deref()) {
+    if !session.stands(&answer.reply_token, context.facts.conversation.as_deref()) {
         return Err(no(Unanswered::Withdrawn));
     }
     let given = answer.given.heeding(answer.modified_action.is_some());

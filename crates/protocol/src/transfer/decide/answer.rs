@@ -10,7 +10,7 @@ use crate::transfer::event::{
     Connected, Consulted, Event, LegEnded, Returned, WhyLegEnded, WhyReturned,
 };
 use crate::transfer::kind::Kind;
-use crate::transfer::state::{Claim, Leg, LegStage, Stage, Target};
+use crate::transfer::state::{Claim, Leg, LegStage, Passed, Stage, Target};
 use crate::transfer::status::Status;
 
 pub fn accept(asked: &TransferAct<'_>) -> Result<Vec<ConversationEvent>, Rejection> {
@@ -90,7 +90,8 @@ pub(super) fn answered(
             (leg.number, leg.kind, leg.bundle.as_deref(), leg.customer_text.clone())
         }
     };
-    let passed = transfer.passed.as_ref().filter(|_| leg == 0);
+    let is_blind = |passed: &&Passed| leg == 0 && passed.kind == Kind::Blind;
+    let passed = transfer.passed.as_deref().filter(is_blind);
     if leg != 0 && kind == Kind::SupervisorConsult {
         return events([Event::Consulted(Consulted {
             holder: asked.holder(),
@@ -109,7 +110,7 @@ pub(super) fn answered(
         kind,
         bundle_id: bundle.map(|bundle| bundle.bundle_id.clone()),
         passed_by: passed.map(|passed| passed.by.clone()),
-        customer_text,
+        customer_text: passed.map_or(customer_text, |passed| passed.customer_text.clone()),
     })])
 }
 

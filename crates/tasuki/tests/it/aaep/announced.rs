@@ -270,7 +270,7 @@ async fn the_name_of_the_server_is_its_own() {
     let desk = Desk::open(json!({})).await;
     let named = Call::put("/v1/agents/tasuki", json!({ "kind": "worker" }));
     let refused = crate::server::refused(&desk.operator, named).await;
-    assert_eq!(refused.body["code"], "already_exists", "{}", refused.body);
+    assert_eq!(refused.body["code"], "schema_invalid", "{}", refused.body);
     let mut forged = super::event(1, "session.started", json!({}));
     forged["session_id"] = "sess_tasuki01".into();
     forged["producer"]["agent_id"] = "bob".into();

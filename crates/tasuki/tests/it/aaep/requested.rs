@@ -349,7 +349,13 @@ async fn a_question_of_an_agent_that_lost_its_conversation_is_withdrawn() {
         let answer = desk.customer.call(Call::post("/aaep/v1/replies", reply)).await;
         assert_eq!(answer.expect("the server answers").status, 204);
         assert_eq!(ok(&desk.bob, decision()).await["status"], "withdrawn", "{lost_by}");
-        drop(carol);
+        let shown = ok(&desk.bob, Call::get("/aaep/v1/sessions/sess_w")).await;
+        assert_eq!(shown["pending"], json!([]), "{shown}");
+        if lost_by == "route" {
+            let back = json!({ "goto": "bob", "epoch": 2 });
+            ok(&carol, Call::post(desk.path("/commands"), back)).await;
+            assert_eq!(ok(&desk.bob, decision()).await["status"], "withdrawn", "for good");
+        }
     }
 }
 

@@ -131,3 +131,23 @@ async fn each_reader_learns_why_another_person_takes_over() {
         assert_eq!(shown(&desk.customer, &transfer).await["reason"], told);
     }
 }
+
+/// The text for the customer of a blind step is told when another person answers.
+#[tokio::test]
+async fn a_blind_step_keeps_the_text_for_the_customer() {
+    let desk = Desk::open(json!({ "mode": "pick" })).await;
+    let (hana, ivan) = (desk.person("hana").await, desk.person("ivan").await);
+    let transfer = desk.request(&desk.bob, json!({ "epoch": 1, "reason": "a refund" })).await;
+    act(&hana, &transfer, "pickup", json!({ "epoch": 2, "accept": true })).await;
+    let second = json!({ "to": "default", "type": "blind", "reason": "tax", "epoch": 3,
+                         "customer_text": "A colleague is asked." });
+    act(&hana, &transfer, "transfer", second).await;
+    act(&ivan, &transfer, "pickup", json!({ "epoch": 4, "accept": true })).await;
+    let arrival = parts(&desk, &desk.customer).await.pop().expect("it is told");
+    assert_eq!(arrival["reason"], "A colleague is asked.", "{arrival}");
+    let arrival = parts(&desk, &ivan).await.pop().expect("it is told");
+    assert_eq!(
+        (&arrival["reason"], &arrival["customerText"]),
+        (&json!("tax"), &json!("A colleague is asked."))
+    );
+}

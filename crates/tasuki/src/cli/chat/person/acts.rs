@@ -92,7 +92,8 @@ impl Person {
     }
 
     async fn decline(&mut self, reason: &str) -> Result<()> {
-        let (Desk::Waiting, Some(first)) = (&self.desk, self.rings.first()) else {
+        // Also while a customer is here: another person is then asked at once.
+        let Some(first) = self.rings.first() else {
             output::remark("no customer rings, so there is nothing to decline");
             return Ok(());
         };

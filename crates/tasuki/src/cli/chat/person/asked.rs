@@ -141,7 +141,7 @@ impl RingingRequest {
         }
     }
     /// The customer who rings, or the colleague who asks.
-    fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         match &self.by {
             By::Customer => &self.customer,
             By::ForAdvice(name) | By::ToTakeOver(name) => name,

@@ -45,7 +45,10 @@ impl Person {
         let Some(shown) = unless_refused(shown)? else { return Ok(()) };
         let Some(ringing) = Ringing::of(ring, &shown, &self.me) else { return Ok(()) };
         if is_talking {
-            output::remark("another customer rings; /complete, /transfer or /end comes first");
+            let who = output::clean(ringing.asked.name());
+            output::remark(&format!(
+                "{who} rings; /complete, /transfer or /end comes first, or /decline"
+            ));
             self.rings.retain(|known| known.transfer != ringing.transfer);
             self.rings.push(ringing);
         } else {
