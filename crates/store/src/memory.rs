@@ -201,13 +201,15 @@ impl Store for Memory {
 
     fn due(&self, now: Time, limit: usize) -> Answer<Vec<Due>> {
         let tables = self.tables();
-        let due = tables.deadlines.keys().take_while(|(due, _, _)| *due <= now);
-        let mut due: Vec<_> = due
-            .map(|(due, stream, name)| Due {
-                stream: stream.clone(),
-                deadline: Deadline { name: name.clone(), due: *due },
-            })
-            .collect();
+        let mut due: Vec<Due> = Vec::new();
+        for (at, stream, name) in tables.deadlines.keys().take_while(|(due, _, _)| *due <= now) {
+            // All of the last moment are needed, because they are sorted below.
+            if due.len() >= limit && due.last().is_none_or(|last| last.deadline.due < *at) {
+                break;
+            }
+            let deadline = Deadline { name: name.clone(), due: *at };
+            due.push(Due { stream: stream.clone(), deadline });
+        }
         // Deadlines of the same moment come in the same order as in other stores.
         due.sort_by_cached_key(|Due { stream, deadline }| {
             let subject = stream.subject.to_string();
