@@ -8,6 +8,7 @@ use aaep::cursor::Cursor;
 use aaep::shape::Body;
 use aaep::stamp::stamp;
 use aaep::{CONTEXT, EXTENSION, EXTENSION_CONTEXT, VERSION};
+use protocol::conversation::Conversation;
 use protocol::ledger::{Stream, Subject};
 use protocol::narrator::texts::{Message, hints};
 use protocol::session::state::EventPlace;
@@ -49,44 +50,42 @@ impl Listening {
         let start = self.shaper.watermark();
         let mut under_way = Vec::new();
         for (stream, session) in self.sessions_looked_at().await? {
-            if session.is_open() && self.is_wanted(&session).await? {
-                under_way.push((stream, session));
+            if !session.is_open() || !self.is_wanted(&session).await? {
+                continue;
             }
-        }
-        // Sessions with open questions come first.
-        under_way.sort_by_key(|(_, session)| session.questions.is_empty());
-        for (n_told, (stream, session)) in under_way.into_iter().enumerate() {
             let conversation =
                 self.engine.sessions().conversation(&stream.teamspace, &session).await?;
             // An agent that has lost its conversation is not heard in it.
-            if !narrator::is_ours(&session.id) && !session.is_heard(conversation.as_deref()) {
-                continue;
+            if narrator::is_ours(&session.id) || session.is_heard(conversation.as_deref()) {
+                under_way.push((stream, session, conversation));
             }
+        }
+        // Sessions with open questions come first.
+        under_way.sort_by_key(|(_, session, _)| session.questions.is_empty());
+        for (n_told, (stream, session, conversation)) in under_way.into_iter().enumerate() {
             if n_told < UNDER_WAY_MAX {
                 self.tell_how_it_stands(honored, &session);
             }
-            self.put_questions(&stream, &session, start).await?;
+            self.put_questions(&stream, &session, conversation.as_deref(), start);
         }
         Ok(())
     }
 
     /// Queues the questions of a session. Those asked after `until` arrive as ordinary events.
-    async fn put_questions(
+    fn put_questions(
         &mut self,
         stream: &Stream,
         session: &Session,
+        conversation: Option<&Conversation>,
         until: Cursor,
-    ) -> Result<(), StoreError> {
-        let conversation = self.engine.sessions().conversation(&stream.teamspace, session).await?;
-        let stands =
-            |question: &&Question| session.stands(&question.reply_token, conversation.as_deref());
+    ) {
+        let stands = |question: &&Question| session.stands(&question.reply_token, conversation);
         let put = |question: &Question| First::Question {
             session: stream.clone(),
             place: question.place,
             until,
         };
         self.first.extend(session.questions.iter().filter(stands).map(put));
-        Ok(())
     }
 
     /// The next question, in its current state. Dropping the future loses nothing.
@@ -115,7 +114,9 @@ impl Listening {
             if session.questions.is_empty() || !self.is_wanted(&session).await? {
                 continue;
             }
-            self.put_questions(&stream, &session, place).await?;
+            let conversation =
+                self.engine.sessions().conversation(&stream.teamspace, &session).await?;
+            self.put_questions(&stream, &session, conversation.as_deref(), place);
         }
         Ok(())
     }
