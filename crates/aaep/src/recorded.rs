@@ -146,6 +146,9 @@ impl Recorded {
         let mut start = self.unnamed_start.take()?;
         start.envelope.session_id = event.envelope.session_id.as_ref().to_owned().into();
         start.envelope.agent_id = event.envelope.agent_id.as_ref().to_owned().into();
+        if event.envelope.sequence_number.is_some() {
+            start.envelope.sequence_number.get_or_insert(0);
+        }
         Some(start)
     }
 
@@ -157,13 +160,27 @@ impl Recorded {
                 self.unnamed_start = Some(event.clone());
                 return;
             }
-            // The flaw is reported already.
-            let _ = self.event(event);
+            self.salvaged(event.clone());
         } else if let Some(session_id) = session_id {
             self.sessions.entry(session_id.to_owned()).or_default().recovery.lose();
         } else {
             self.n_unread += 1;
             self.sessions.values_mut().for_each(|one| one.recovery.lose());
+        }
+    }
+
+    /// Takes fields of an invalid event that cannot be read from its session.
+    fn salvaged(&mut self, mut event: Event<'static>) {
+        let id = event.envelope.session_id.as_ref().to_owned();
+        let mut number = is_start(&event).then_some(1);
+        if let Some(one) = self.sessions.get(&id).filter(|_| !is_start(&event)) {
+            number = one.complete(&mut event);
+        }
+        let is_numbered = event.envelope.sequence_number.is_some();
+        // The flaw is reported already.
+        let _ = self.event(&event);
+        if let Some(one) = self.sessions.get_mut(&id) {
+            one.recovery.salvaged(&event.payload, number.filter(|_| !is_numbered));
         }
     }
 
@@ -259,6 +276,20 @@ impl One {
             }
             Err(flaw) => self.go_on(event, flaw),
         }
+    }
+
+    /// Fills in the fields of an invalid event that could not be read. If the number stays unknown,
+    /// returns the one that the next event may have.
+    fn complete(&self, event: &mut Event<'static>) -> Option<u64> {
+        let envelope = &mut event.envelope;
+        if envelope.agent_id.is_empty() {
+            envelope.agent_id = self.session.agent_id().to_owned().into();
+        }
+        if envelope.sequence_number.is_none() {
+            envelope.sequence_number = self.session.next_number();
+        }
+        let (next, _) = self.recovery.number?;
+        next.map(|next| next.saturating_add(1))
     }
 
     /// Whether the same event, with its number, came before.

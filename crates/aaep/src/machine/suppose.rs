@@ -19,6 +19,11 @@ impl Session {
         self.timestamp_micros = event.envelope.timestamp_micros;
     }
 
+    /// The agent of a session whose start does not name it.
+    pub fn suppose_agent(&mut self, agent_id: &str) {
+        self.agent_id = agent_id.to_owned();
+    }
+
     /// The number that the next event has.
     pub fn suppose_number(&mut self, number: Option<u64>) {
         self.next_number = number;

@@ -1,13 +1,17 @@
 //! After a wrong event the session continues: the event counts as what it was probably meant to be,
 //! so that it is one error, hides no later one, and makes no later event wrong.
 
+mod known;
+
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
+use self::known::Known;
 use super::{One, Remark, Weight, digest};
 use crate::event::{Decision, Event, Payload, Urgency};
 use crate::flaw::Flaw;
 use crate::machine::rules::{self, Rule};
-use crate::machine::{Phase, Session, Used};
+use crate::machine::{CALLS_MAX, Phase, Session, Used};
 
 /// More than the fields of an event that can be wrong.
 const PATCHES_MAX: usize = 8;
@@ -26,19 +30,29 @@ pub(super) struct Recovery {
     n_unread: u64,
     /// The number that the next event has if the last one was numbered wrongly, and how many events
     /// were then not missing.
-    number: Option<(Option<u64>, u64)>,
+    pub(super) number: Option<(Option<u64>, u64)>,
     /// The session before the last event, if that one was wrong: it may belong elsewhere.
     before: Option<Before>,
     /// Numbers of events that came too early. They are not missing later.
     early: HashSet<u64>,
     /// How many events a session has that goes on without its start.
     n_without_start: u64,
+    /// Whether an event without a number was reported, and none with a number came since.
+    is_unnumbered: bool,
+    /// Calls with a wrong id, or an unreadable one: the tool, and the id that they count under.
+    misnamed_calls: Vec<(String, Option<String>)>,
+    /// How many lost events were calls that returned.
+    n_calls_lost: u64,
     /// Another producer that was reported.
     agent: Option<String>,
     /// The state before a change that did not fit.
     state: Option<String>,
     /// The length of an output if its last chunk had a wrong position.
     lengths: HashMap<Option<String>, u64>,
+    /// The output that the chunks with a wrong id belong to, by that id.
+    misnamed_outputs: HashMap<Option<String>, Option<String>>,
+    /// Whether the id of a chunk could not be read.
+    is_output_unnamed: bool,
     /// Outputs that went on after their end.
     outputs: HashSet<Option<String>>,
     /// Calls that had not returned when they should have.
@@ -57,15 +71,6 @@ struct Before {
     number: Option<u64>,
 }
 
-/// Whether a flaw was reported already.
-enum Known {
-    No,
-    /// The event is corrected.
-    Patched,
-    /// The event is left as it is.
-    Excused,
-}
-
 impl Recovery {
     pub(super) fn after(n_unread: u64) -> Self {
         Self { n_lost: n_unread, n_unread, ..Self::default() }
@@ -77,9 +82,42 @@ impl Recovery {
         self.n_unread += 1;
     }
 
+    /// An invalid event counted. If its number is unknown, the next event may have this one.
+    pub(super) fn salvaged(&mut self, payload: &Payload<'_>, number: Option<u64>) {
+        if number.is_some() {
+            self.number = Some((number, 0));
+        }
+        match payload {
+            Payload::ToolInvoked { tool, tool_call_id: None, .. } => self.misname(tool, None),
+            Payload::OutputStreaming(chunk) if chunk.output_id.is_none() => {
+                self.is_output_unnamed = true;
+            }
+            Payload::OutputStreaming(_)
+            | Payload::SessionStarted { .. }
+            | Payload::SessionCompleted
+            | Payload::SessionErrored
+            | Payload::SessionCancelled
+            | Payload::StateChanged { .. }
+            | Payload::ProgressUpdated { .. }
+            | Payload::ToolInvoked { .. }
+            | Payload::ToolCompleted { .. }
+            | Payload::AwaitingConfirmation(_)
+            | Payload::AwaitingClarification(_)
+            | Payload::HandoffRequested(_)
+            | Payload::Extension { .. } => {}
+        }
+    }
+
+    fn misname(&mut self, tool: &str, id: Option<&str>) {
+        if self.misnamed_calls.len() < CALLS_MAX {
+            self.misnamed_calls.push((tool.to_owned(), id.map(str::to_owned)));
+        }
+    }
+
     /// An event was right.
     pub(super) fn passed(&mut self, payload: &Payload<'_>) {
         self.number = None;
+        self.is_unnumbered = false;
         self.before = None;
         match payload {
             // The unreadable events were before it.
@@ -88,13 +126,15 @@ impl Recovery {
             Payload::OutputStreaming(chunk) if !self.lengths.is_empty() => {
                 self.lengths.remove(&chunk.output_id.as_deref().map(str::to_owned));
             }
+            Payload::ToolCompleted { tool, .. } => {
+                self.misnamed_calls.retain(|(misnamed, _)| *misnamed != **tool);
+            }
             Payload::OutputStreaming(_)
             | Payload::SessionCompleted
             | Payload::SessionErrored
             | Payload::SessionCancelled
             | Payload::ProgressUpdated { .. }
             | Payload::ToolInvoked { .. }
-            | Payload::ToolCompleted { .. }
             | Payload::AwaitingConfirmation(_)
             | Payload::AwaitingClarification(_)
             | Payload::HandoffRequested(_)
@@ -132,13 +172,29 @@ impl Recovery {
         let is_missing = is_output
             || MISSING.iter().any(|(rule, field)| rule.number == flaw.rule && *field == flaw.field);
         let is_second_start = flaw.rule == rules::STARTS.number && phase != Phase::Unstarted;
-        if !is_missing || is_second_start || self.n_lost == 0 {
+        if !is_missing || is_second_start {
             return false;
         }
+        if self.n_lost == 0 {
+            // The lost call that returned may be the accepted one.
+            let is_call = flaw.rule == rules::DONE.number && self.n_calls_lost > 0;
+            self.n_calls_lost -= u64::from(is_call);
+            return is_call;
+        }
+        self.n_calls_lost += u64::from(flaw.rule == rules::PAIRED.number);
         if self.n_lost != ANY_NUMBER {
             self.n_lost -= 1;
         }
         true
+    }
+
+    /// Whether a number is this one, but for events that could not be read.
+    fn continues(&mut self, number: Option<u64>, got: Option<u64>) -> bool {
+        let n_between = number.zip(got).map_or(0, |(number, got)| got.saturating_sub(number));
+        let continues = n_between <= self.n_unread
+            && got == number.map(|number| number.saturating_add(n_between));
+        self.n_unread -= if continues { n_between } else { 0 };
+        continues
     }
 
     /// Whether the missing numbers are those of events that could not be read, or came too early.
@@ -213,139 +269,6 @@ impl One {
         Remark { weight, flaw: flaw.clone() }
     }
 
-    /// A flaw that was reported with an earlier event is not reported again.
-    fn known(&mut self, event: &mut Event<'_>, flaw: &Flaw) -> Known {
-        if flaw.field == "type" {
-            return self.known_place(event);
-        }
-        if flaw.field == "sequence_number" && self.session.phase() == Phase::Active {
-            let is_known = self.knows_number(event.envelope.sequence_number);
-            return if is_known { Known::Patched } else { Known::No };
-        }
-        let (session, recovery) = (&mut self.session, &mut self.recovery);
-        let envelope = &mut event.envelope;
-        match (flaw.field.as_str(), &mut event.payload) {
-            ("timestamp", _) => {
-                let before = recovery.before.take().map(|it| it.session.timestamp_micros());
-                if let Some(before) = before.filter(|it| *it <= envelope.timestamp_micros) {
-                    session.suppose_time(before);
-                    return Known::Patched;
-                }
-            }
-            ("producer.agent_id", _) if recovery.agent.as_deref() == Some(&*envelope.agent_id) => {
-                envelope.agent_id = session.agent_id().to_owned().into();
-                return Known::Patched;
-            }
-            ("from_state", Payload::StateChanged { from, .. })
-                if recovery.state.take().as_deref() == Some(&**from)
-                    && session.state() != *from =>
-            {
-                *from = session.state().to_owned().into();
-                return Known::Patched;
-            }
-            ("position", Payload::OutputStreaming(chunk)) => {
-                let output = chunk.output_id.as_deref().map(str::to_owned);
-                if recovery.lengths.remove(&output) == Some(chunk.position) {
-                    return Known::Excused;
-                }
-            }
-            ("output_id", Payload::OutputStreaming(chunk)) => {
-                let output = chunk.output_id.as_deref().map(str::to_owned);
-                if recovery.outputs.contains(&output) {
-                    return Known::Excused;
-                }
-            }
-            ("tool" | "tool_call_id", Payload::ToolCompleted { tool, tool_call_id, .. }) => {
-                let call = (tool.as_ref().to_owned(), tool_call_id.as_deref().map(str::to_owned));
-                if let Some(at) = recovery.calls.iter().position(|it| *it == call) {
-                    recovery.calls.remove(at);
-                    return Known::Excused;
-                }
-            }
-            _ => {}
-        }
-        Known::No
-    }
-
-    /// Whether an earlier wrong event explains the number of this one.
-    fn knows_number(&mut self, got: Option<u64>) -> bool {
-        if self.undo(got) {
-            return true;
-        }
-        let (session, recovery) = (&mut self.session, &mut self.recovery);
-        match recovery.number.take() {
-            Some((other, n_not_lost)) if other == got => {
-                recovery.n_lost = recovery.n_lost.saturating_sub(n_not_lost);
-            }
-            Some(_) | None => {
-                let gap = session.next_number().zip(got);
-                if !gap.is_some_and(|(next, got)| recovery.explains_gap(next, got)) {
-                    return false;
-                }
-            }
-        }
-        session.suppose_number(got);
-        true
-    }
-
-    /// If this number is the one that the last, wrong event should have had, that one belongs
-    /// elsewhere: the session continues from before it. The effect of one that only came too late
-    /// stays.
-    fn undo(&mut self, got: Option<u64>) -> bool {
-        let (session, recovery) = (&mut self.session, &mut self.recovery);
-        let is_next = |it: &mut Before| got.is_some() && it.session.next_number() == got;
-        let Some(before) = recovery.before.take_if(is_next) else { return false };
-        if let Some((_, n_not_lost)) = recovery.number.take() {
-            recovery.n_lost = recovery.n_lost.saturating_sub(n_not_lost);
-        }
-        if before.number < got && session.phase() == Phase::Active {
-            session.suppose_number(got);
-            return true;
-        }
-        let is_end = session.phase() == Phase::Over;
-        if let Some(early) = before.number.filter(|number| Some(*number) > got) {
-            recovery.early.insert(early);
-            // Its effect is missing where it belongs.
-            recovery.n_lost = recovery.n_lost.saturating_add(u64::from(!is_end));
-        }
-        recovery.is_reopened |= is_end;
-        *session = *before.session;
-        true
-    }
-
-    /// Whether an earlier wrong event explains that this one is out of place.
-    fn known_place(&mut self, event: &Event<'_>) -> Known {
-        let is_start = matches!(event.payload, Payload::SessionStarted { .. });
-        let phase = self.session.phase();
-        if is_start && self.recovery.n_without_start == 1 {
-            self.restart();
-            return Known::Patched;
-        }
-        if is_start && self.recovery.n_without_start > 1 && phase == Phase::Active {
-            self.recovery.n_without_start = 0;
-            return Known::Excused;
-        }
-        if phase == Phase::Over && self.undo(event.envelope.sequence_number) {
-            return Known::Patched;
-        }
-        Known::No
-    }
-
-    /// One event came before the start, and was reported: the session begins here.
-    fn restart(&mut self) {
-        let early = self.recovery.before.take().and_then(|it| it.number);
-        let is_end = self.session.phase() == Phase::Over;
-        self.recovery = Recovery {
-            // Its effect is missing where it belongs.
-            n_lost: u64::from(!is_end),
-            early: early.into_iter().collect(),
-            is_reopened: is_end,
-            ..Recovery::default()
-        };
-        self.session = Session::default();
-        self.otherwise = Vec::new();
-    }
-
     /// Corrects the flaw; false if the right value is unknown.
     fn patch(&mut self, event: &mut Event<'_>, flaw: &Flaw) -> bool {
         if flaw.field == "type" {
@@ -358,6 +281,12 @@ impl One {
                 let (got, next) = (envelope.sequence_number, session.next_number());
                 if session.phase() == Phase::Unstarted {
                     envelope.sequence_number = Some(0);
+                    return true;
+                }
+                if got.is_none() {
+                    // The session numbers its events.
+                    recovery.is_unnumbered = true;
+                    envelope.sequence_number = next;
                     return true;
                 }
                 let n_skipped = got.zip(next).and_then(|(got, next)| got.checked_sub(next));
@@ -387,6 +316,22 @@ impl One {
             }
             ("extensions.tasuki.tool_call_id", Payload::AwaitingConfirmation(_)) => {
                 envelope.link.tool_call_id = None;
+            }
+            // The rule expects the id that was confirmed; of another rule it expects a sentence.
+            ("tool_call_id", Payload::ToolInvoked { tool, tool_call_id, .. })
+                if flaw.rule == rules::BOUND.number && !flaw.expected.contains(' ') =>
+            {
+                recovery.misname(tool, Some(&flaw.expected));
+                *tool_call_id = Some(flaw.expected.clone().into());
+            }
+            ("position", Payload::OutputStreaming(chunk)) => {
+                let open = session.loose_ends().outputs;
+                let meant = open.iter().find(|(_, length)| *length == chunk.position);
+                let Some((meant, _)) = meant else { return false };
+                let meant = meant.map(str::to_owned);
+                let said = chunk.output_id.take().map(Cow::into_owned);
+                chunk.output_id = meant.clone().map(Into::into);
+                recovery.misnamed_outputs.insert(said, meant);
             }
             _ => return false,
         }

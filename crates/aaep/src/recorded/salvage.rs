@@ -49,9 +49,11 @@ fn payload(value: &Value) -> Option<Payload<'static>> {
         "progress.updated" => Payload::ProgressUpdated { percent: None },
         "tool.invoked" => Payload::ToolInvoked {
             tool: text("tool")?,
-            tool_call_id: text("tool_call_id"),
+            tool_call_id: text("tool_call_id")
+                .or_else(|| self::text(&value["extensions"][crate::EXTENSION]["tool_call_id"])),
             risk: Risk::Low,
-            irreversible: value["irreversible"] == true,
+            // An unreadable one may rest on an accept.
+            irreversible: value.get("irreversible").is_some_and(|it| *it != false),
         },
         "tool.completed" => Payload::ToolCompleted {
             tool: text("tool")?,

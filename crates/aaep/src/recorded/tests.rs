@@ -46,6 +46,11 @@ another producer | start; progress agent=other; progress agent=other; progress; 
 back in time | start; progress; progress back; progress; complete | broken 3
 asked with a token twice | start; ask t1; answer t1 blue; ask t1; complete | broken 6.2.4, assumed 4.5.3
 an id twice | start; progress id=evt_a; progress id=evt_a; complete | broken 3
+two without a number | start n=0; progress; progress; progress n=3; return f n=4; complete n=5 | broken 3, broken 4.5.2
+a chunk without its output | start; chunk 0 Hi out=a; chunk 2 you; chunk 5 x out=a last; complete | broken 4.3.3
+a first chunk without its output | start; chunk 0 Hi; chunk 2 you out=a; chunk 5 x out=a last; complete | broken 4.3.3
+a last chunk of another output | start; chunk 0 Hi out=a; chunk 2 you out=b last; complete | broken 4.3.3
+another call than was confirmed | start; confirm t1 irreversible call=c1 hash=h1; accept t1; call f c2 irreversible hash=h1; return f c2; return g; complete | broken 4.3.1, broken 4.5.2
 no end | start; progress | assumed 4.1.2
 ";
 
@@ -233,6 +238,56 @@ fn a_start_without_its_session_is_one_error() {
     let told: Vec<_> = remarks.map(|remark| tell(&remark)).collect();
     assert_eq!(told, ["broken 4.5.2"], "only the return, which has no call");
     assert_eq!(recorded.n_sessions(), 1);
+}
+
+/// The fields of an invalid event that cannot be read make no later event wrong.
+#[test]
+fn a_broken_document_makes_no_later_event_wrong() {
+    let start = r#"{"type":"aaep:agent.session.started","session_id":"sess_1","event_id":"evt_x""#;
+    let call = r#"{"type":"aaep:agent.tool.invoked","session_id":"sess_1","event_id":"evt_y""#;
+    let agent = r#""producer":{"agent_id":"teller"}"#;
+    let zero = r#""sequence_number":0"#;
+    let null = r#""sequence_number":null"#;
+    let first = format!("{start},{zero},{agent}}}");
+    let then_call = |number: &str| format!("{call},{number},{agent},\"tool\":\"f\"}}");
+    let rest = "return f c1 n=2; return g n=3; complete n=4";
+    for (mistake, documents, text) in [
+        ("no producer", vec![format!("{start},{zero},\"producer\":null}}")], "progress n=1"),
+        ("no first number", vec![format!("{start},{null},{agent}}}")], "progress n=1"),
+        ("none at all", vec![format!("{start},{null},{agent}}}")], "progress"),
+        ("no id of a call", vec![first.clone(), then_call(r#""sequence_number":1"#)], rest),
+        ("no number", vec![first, then_call(null)], rest),
+        ("no numbers", vec![format!("{start},{null},{agent}}}"), then_call(null)], rest),
+    ] {
+        let (mut recorded, mut script) = (Recorded::default(), Script::default());
+        for document in &documents {
+            recorded.broken(Some("sess_1"), Some(&salvage(document).expect("it has a type")));
+        }
+        let remarks = steps(text).filter_map(|line| follow(&mut recorded, script.step(line)));
+        let told: Vec<_> = remarks.map(|remark| tell(&remark)).collect();
+        let expected: &[&str] = if text == rest { &["broken 4.5.2"] } else { &[] };
+        assert_eq!(told, expected, "{mistake}");
+    }
+}
+
+/// An unreadable document whose return came is also the call that was accepted.
+#[test]
+fn an_unreadable_call_is_the_accepted_one() {
+    let (mut recorded, mut script) = (Recorded::default(), Script::default());
+    let mut told = Vec::new();
+    for line in
+        steps("start n=0; confirm t1 irreversible n=1; accept t1; lost; return f n=3; complete n=4")
+    {
+        match line {
+            "lost" => recorded.broken(Some("sess_1"), None),
+            "accept t1" => {
+                told.extend(recorded.reply(&decided("rpl_t1".to_owned(), Decision::Accept)));
+            }
+            line => told.extend(follow(&mut recorded, script.step(line))),
+        }
+    }
+    let told: Vec<_> = told.iter().map(tell).collect();
+    assert_eq!(told, ["assumed 4.5.2", "assumed 4.5.3"]);
 }
 
 /// A chunk without its text is one error: where the next one begins cannot be known.

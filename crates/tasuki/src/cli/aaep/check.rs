@@ -9,7 +9,7 @@ use std::sync::mpsc;
 
 use aaep::event::{Event, Payload};
 use aaep::flaw::{Flaw, Tier};
-use aaep::handshake::{Handshake, Message, read_message};
+use aaep::handshake::{Handshake, Message, read_handshake, read_message};
 use aaep::read::{self, examine};
 use aaep::recorded::{Recorded, Remark, Weight, salvage};
 use aaep::{EVENT_BYTES_MAX, EXTENSION, RECORDED_FROM_HERE};
@@ -217,7 +217,24 @@ fn event_or_message<'t>(
     {
         return Ok((Message::Event(Box::new(event)), Vec::new()));
     }
+    if is_no_event(text) {
+        // Of an unknown type only the type is reported: its fields are unknown.
+        return read_handshake(text)
+            .map(|message| (Message::Handshake(Box::new(message)), Vec::new()));
+    }
     read_message(text).map(|message| (message, Vec::new()))
+}
+
+/// Whether a document without the ids of an event is another message of unknown type: its type has
+/// another form, or it carries the token of a reply.
+fn is_no_event(text: &str) -> bool {
+    let Ok(Value::Object(document)) = serde_json::from_str(text) else { return false };
+    let kind = document.get("type").and_then(Value::as_str).unwrap_or_default();
+    let is_event =
+        ["event_id", "session_id", "producer"].iter().any(|it| document.contains_key(*it));
+    let is_question = kind.starts_with("aaep:agent.awaiting.");
+    let is_reply = document.contains_key("reply_token") && !is_question;
+    !is_event && (is_reply || !kind.is_empty() && !kind.contains(':'))
 }
 
 /// The fields of a broken document, where they can be read.

@@ -1,6 +1,7 @@
 //! Recorded AAEP files on the command line: errors by line and rule, and advice. No server takes
 //! part.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -219,6 +220,48 @@ fn one_wrong_document_is_one_error() {
         let found = shown.stdout.lines().map(|it| serde_json::from_str::<Value>(it).unwrap());
         let found: Vec<_> = found.map(|it| it["line"].clone()).collect();
         assert_eq!(found, [json!(line)], "{story}: {}", shown.stdout);
+    }
+}
+
+/// Each field of each document of a recording, changed on its own: the wrong event is reported where
+/// it is, or, if it is valid on its own, where a later one contradicts it.
+#[test]
+fn one_wrong_field_is_one_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = "aaep validate --json".to_owned();
+    let mut wrong = Vec::new();
+    for (at, document) in whole().iter().enumerate() {
+        for field in document.as_object().unwrap().keys() {
+            for (edit, value) in
+                [("missing", None), ("null", Some(json!(null))), ("list", Some(json!([[]])))]
+            {
+                let mut all = whole();
+                let document = all[at].as_object_mut().unwrap();
+                match value {
+                    Some(value) => document.insert(field.clone(), value),
+                    None => document.remove(field),
+                };
+                let name = format!("{at}-{}-{edit}.jsonl", field.trim_start_matches('@'));
+                std::fs::write(folder.path().join(&name), lines(&all)).unwrap();
+                command.push_str(&format!(" {name}"));
+                wrong.push((name, at + 1, edit == "missing"));
+            }
+        }
+    }
+    let shown = run(folder.path(), &command, "");
+    let found = shown.stdout.lines().map(|it| serde_json::from_str::<Value>(it).unwrap());
+    let mut errors: HashMap<String, Vec<usize>> = HashMap::new();
+    for error in found.filter(|it| it["level"] == "error") {
+        let line = usize::try_from(error["line"].as_u64().unwrap()).unwrap();
+        errors.entry(error["file"].as_str().unwrap().to_owned()).or_default().push(line);
+    }
+    for (name, line, is_missing) in wrong {
+        match errors.get(&name).map_or(&[][..], Vec::as_slice) {
+            [] => assert!(is_missing, "{name}: not found"),
+            [found] if is_missing => assert!(*found >= line, "{name}: line {found}"),
+            [found] => assert_eq!(*found, line, "{name}"),
+            found => panic!("{name}: lines {found:?}"),
+        }
     }
 }
 
