@@ -192,6 +192,10 @@ impl Reading<'_> {
         let size = double.abs();
         let exact = size <= INTEGER_MAX as f64
             || (size >= EXPONENT_FORM_MIN && !self.literals.is_integer(self.n_numbers));
+        // For JSON, 1.0 is the integer 1.
+        if double.fract() == 0.0 && size <= INTEGER_MAX as f64 {
+            return Ok(Value::from(double as i64));
+        }
         match Number::from_f64(double) {
             Some(number) if exact => Ok(Value::Number(number)),
             Some(_) | None => Err(self.refuse(JsonErrorKind::NumberNotExact)),

@@ -171,6 +171,20 @@ fn what_we_announce_is_as_we_advise() {
     }
 }
 
+/// A person who answered and was lost is not one who has not answered.
+#[test]
+fn a_lost_person_is_named() {
+    for (why, expected) in [
+        ("not_answered", "Todavía no ha respondido nadie."),
+        ("agent_lost", "Ya no es posible contactar con \u{2068}Hana B\u{2069}."),
+    ] {
+        let returned = format!("transfer.returned.v1.{why}");
+        let heard = heard(&[ASKED, "transfer.queued.v1.least", &returned], "system", None);
+        let told = heard.last().expect("it waits again")["summary_normal"].as_str();
+        assert!(told.is_some_and(|it| it.starts_with(expected)), "{why}: {told:?}");
+    }
+}
+
 #[test]
 fn whoever_waits_hears_in_which_place_and_for_how_long() {
     let minutes =

@@ -111,8 +111,10 @@ messages! {
     /// It waits in another queue.
     TransferMoved { queue: &'a str } = "transfer_moved";
     TransferRinging { person: &'a str } = "transfer_ringing";
-    /// The person who was asked did not answer, declined or was lost.
+    /// The person who was asked did not answer, or declined.
     TransferReturned = "transfer_returned";
+    /// The person who was asked, or who answered, was lost.
+    TransferPersonLost { person: &'a str } = "transfer_person_lost";
     TransferConnected { person: &'a str } = "transfer_connected";
     /// A person has taken over from another one.
     TransferPassedOn { from: &'a str, to: &'a str } = "transfer_passed_on";

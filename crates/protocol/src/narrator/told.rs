@@ -14,7 +14,7 @@ use crate::queue::EstimatedWait;
 use crate::rejection::Rejection;
 use crate::session::event::HandoverOutcome;
 use crate::time::Span;
-use crate::transfer::event::{Over, WhyReturned};
+use crate::transfer::event::{Over, Returned, WhyReturned};
 use crate::transfer::state::Outcome;
 use crate::{callback, canonical, transfer};
 use aaep::event::{TargetKind, Urgency};
@@ -142,7 +142,7 @@ impl Cause<'_> {
             }
             // Where it waits now is told by the next event.
             transfer::Event::Returned(it) if it.why == WhyReturned::Blind => return None,
-            transfer::Event::Returned(_) => (WAITING, Message::TransferReturned),
+            transfer::Event::Returned(it) => (WAITING, self.returned(it)),
             transfer::Event::Connected(it) if it.leg == 0 => {
                 (CONNECTED, Message::TransferConnected { person: self.name(&it.agent) })
             }
@@ -212,6 +212,15 @@ impl Cause<'_> {
                 let message =
                     to.map_or(Message::ConversationClosed, |to| Message::TransferCancelled { to });
                 telling.say("session.cancelled", &message, json!({ "cancelled_by": by }));
+            }
+        }
+    }
+
+    fn returned<'e>(&'e self, it: &'e Returned) -> Message<'e> {
+        match it.why {
+            WhyReturned::AgentLost => Message::TransferPersonLost { person: self.name(&it.agent) },
+            WhyReturned::Declined | WhyReturned::NotAnswered | WhyReturned::Blind => {
+                Message::TransferReturned
             }
         }
     }

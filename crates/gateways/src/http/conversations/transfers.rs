@@ -6,8 +6,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use protocol::agent::{Agent, Kind as AgentKind};
 use protocol::caller::Caller;
-use protocol::conversation::Command as ConversationCommand;
 use protocol::conversation::part::TEXT_BYTES_MAX;
+use protocol::conversation::{Command as ConversationCommand, Conversation};
 use protocol::form;
 use protocol::ids::{ConversationId, TransferId};
 use protocol::notes::NOTES_BYTES_MAX;
@@ -133,14 +133,25 @@ pub async fn show(
     let nothing = || Problem::not_found("transfer");
     let item = gateway.engine.read().item(&stream).await?.ok_or_else(nothing)?;
     let conversation = conversation_of(&item)?;
-    let transfer = conversation.transfer.as_deref().filter(|transfer| transfer.id == id);
-    let transfer = transfer.ok_or_else(nothing)?;
-    let may_see = conversation.side(&asker.caller).is_some()
-        || may_pick_up(&gateway, &asker.caller, transfer).await?;
-    if !may_see {
+    let is_party = conversation.side(&asker.caller).is_some();
+    let Some(transfer) = conversation.transfer.as_deref().filter(|transfer| transfer.id == id)
+    else {
+        return Err(if is_party { replaced(conversation) } else { nothing() });
+    };
+    if !is_party && !may_pick_up(&gateway, &asker.caller, transfer).await? {
         return Err(nothing());
     }
     view(&gateway, &asker.caller, conversation, transfer).await.map(Json)
+}
+
+/// A conversation keeps its newest transfer; its transcript tells of the earlier ones.
+fn replaced(conversation: &Conversation) -> Problem {
+    let id = conversation.id;
+    let detail = format!(
+        "a newer transfer of conversation {id} replaced this one, which its transcript tells of: \
+         /v1/conversations/{id}/messages"
+    );
+    Problem::new("not_found", detail)
 }
 
 pub async fn pickup(

@@ -46,6 +46,10 @@ pub fn transfer(
     asking.context.check()?;
     let reason = check_text("reason", asking.reason.as_deref())?.unwrap_or_default();
     customer_text::check(asking.customer_text.as_deref())?;
+    if asking.kind == Kind::SupervisorConsult && asking.customer_text.is_some() {
+        let expected = "nothing for supervisor_consult: the customer keeps the same person";
+        return Err(invalid("customer_text", expected));
+    }
     let unknown = Rejection::UnknownAgent { field: "to", agent: asking.to.clone() };
     let to = asked.context.facts.agent.as_ref().ok_or(unknown)?;
     if to.id == first {

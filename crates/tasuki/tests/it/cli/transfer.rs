@@ -57,6 +57,7 @@ ivan      transfer note $2 "charged twice"
 ivan      transfer note $2 "too late" --epoch 1
 bob       transfer note $2 "hello"
 ivan      transfer transfer $2 --to default --type supervisor_consult --reason "may I?" --customer-text "One moment."
+ivan      transfer transfer $2 --to default --type supervisor_consult --reason "may I?"
 ivan      transfer show $2
 hana      transfer pickup $2 --accept
 hana      transfer whisper $2 "up to 20"

@@ -72,6 +72,11 @@ async fn what_a_warm_transfer_takes_along_is_there_after_the_accept() {
     act(&ivan, &transfer, "complete", json!({ "epoch": 4 })).await;
     desk.request(&desk.bob, json!({ "epoch": 5 })).await;
     assert_eq!(ok(&ivan, bundle(&named[2])).await["transcriptSummary"], "by hana");
+    for (who, is_told) in [(&ivan, true), (&desk.customer, true), (&stranger, false)] {
+        let gone = refused(who, Call::get(format!("/v1/transfers/{id}"))).await;
+        let points_on = gone.body.to_string().contains("/messages");
+        assert_eq!((gone.status, points_on), (404, is_told), "{gone:?}");
+    }
     // An erased message may have been in it.
     let erase = json!({ "position": 2, "reason": "asked" });
     ok(&desk.operator, Call::post(desk.path("/erase"), erase)).await;
