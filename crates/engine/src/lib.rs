@@ -210,10 +210,6 @@ impl Engine {
     pub fn flows(&self) -> &dispatch::Flows {
         &self.flows
     }
-
-    pub fn store(&self) -> &Arc<dyn Store> {
-        &self.store
-    }
 }
 
 impl Loops {

@@ -34,6 +34,7 @@ struct Server {
     folder: TempDir,
     clock: Arc<ManualClock>,
     ids: Arc<SeededIds>,
+    store: Arc<dyn Store>,
     engine: Engine,
 }
 
@@ -96,8 +97,9 @@ impl Server {
         let ids = Arc::new(SeededIds::new(7));
         let store = Sqlite::open(folder.path()).expect("a new database");
         let prepared = prepare(&store);
-        let engine = Engine::new(Arc::new(store), clock.clone(), ids.clone());
-        (Self { folder, clock, ids, engine }, prepared)
+        let store: Arc<dyn Store> = Arc::new(store);
+        let engine = Engine::new(store.clone(), clock.clone(), ids.clone());
+        (Self { folder, clock, ids, store, engine }, prepared)
     }
 
     async fn with_agents(names: &[&str]) -> Self {
@@ -108,22 +110,23 @@ impl Server {
 
     /// Nothing but the folder, the clock and the source of ids survives.
     fn restart(self) -> Self {
-        let Self { folder, clock, ids, engine } = self;
-        drop(engine);
+        let Self { folder, clock, ids, store, engine } = self;
+        drop((store, engine));
         let store = Sqlite::open(folder.path()).expect("everybody has let go of the database");
-        let engine = Engine::new(Arc::new(store), clock.clone(), ids.clone());
-        Self { folder, clock, ids, engine }
+        let store: Arc<dyn Store> = Arc::new(store);
+        let engine = Engine::new(store.clone(), clock.clone(), ids.clone());
+        Self { folder, clock, ids, store, engine }
     }
 
     async fn ledger(&self) -> Vec<Sequenced> {
-        let read = self.engine.store().entries(0, usize::MAX).await;
+        let read = self.store.entries(0, usize::MAX).await;
         read.expect("the ledger can be read")
     }
 }
 
 /// The names of the events of a stream, oldest first. The chain is checked on the way.
 async fn story(engine: &Engine, stream: &Stream) -> Vec<String> {
-    let mut entries = engine.store().history(stream, u64::MAX, usize::MAX).await.expect("history");
+    let mut entries = engine.read().history(stream, u64::MAX, usize::MAX).await.expect("history");
     entries.reverse();
     let mut head: Hash = GENESIS;
     for (position, kept) in (1..).zip(&entries) {

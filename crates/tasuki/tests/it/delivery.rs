@@ -4,7 +4,6 @@
 mod calling;
 mod hand_back;
 
-use engine::ports::store::StoreReads;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -13,6 +12,7 @@ use adapters::effect_runner::Outside;
 use adapters::webhook::Webhook;
 use engine::Engine;
 use engine::ports::clock::ManualClock;
+use engine::ports::store::Store as _;
 use engine::road::submit::Done;
 use protocol::agent::Command as AgentCommand;
 use protocol::caller::{Caller, Principal};
@@ -39,6 +39,7 @@ const SEED: [u8; 32] = [7; 32];
 
 /// A conversation that bob holds, who has an endpoint, on a clock of its own.
 struct World {
+    store: Arc<Sqlite>,
     engine: Engine,
     clock: Arc<ManualClock>,
     outside: Outside,
@@ -50,8 +51,8 @@ struct World {
 impl World {
     async fn new(allow_private_addresses: bool, topology: Value, url: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let store = Sqlite::open(folder.path()).expect("a new database");
-        let (engine, clock) = support::engine_on(Arc::new(store));
+        let store = Arc::new(Sqlite::open(folder.path()).expect("a new database"));
+        let (engine, clock) = support::engine_on(store.clone());
         support::register(&engine, &["alice", "bob", "carol"]).await;
         let artifacts = Artifacts::new(Settings::default()).expect("no roots, no trouble");
         let key = WakeKey::from_seed(&SEED);
@@ -62,7 +63,7 @@ impl World {
         let stream = Stream { teamspace: default_teamspace(), subject };
         let principal = Principal::Customer(customer_name(conversation));
         let customer = Caller { principal, ..agent("alice") };
-        let world = Self { engine, clock, outside, stream, customer, _folder: folder };
+        let world = Self { store, engine, clock, outside, stream, customer, _folder: folder };
         world.bob_is_at(Some(url)).await;
         let open = json!({ "agent": "bob", "topology": topology, "customer": { "name": "Ana" } });
         let open: Open = serde_json::from_value(open).expect("a conversation");
@@ -103,7 +104,7 @@ impl World {
     async fn carry_out_all(&self) -> usize {
         let mut n_tried = 0;
         loop {
-            let left = self.engine.store().outstanding(&default_teamspace(), 9).await;
+            let left = self.engine.outbox().outstanding(&default_teamspace()).await;
             if left.expect("the store works").is_empty() {
                 return n_tried;
             }
@@ -121,7 +122,7 @@ impl World {
 
     /// The events of the conversation after the first, by name and body.
     async fn events(&self) -> Vec<(String, Value)> {
-        let history = self.engine.store().history(&self.stream, u64::MAX, 99).await;
+        let history = self.engine.read().history(&self.stream, u64::MAX, 99).await;
         let mut events: Vec<_> = history
             .expect("the store works")
             .into_iter()
@@ -328,7 +329,6 @@ async fn a_turn_that_arrives_twice_is_answered_once() {
     let receiver = Receiver::answering(&[Answer::Says(text("yes"))]).await;
     let world = World::new(true, free(), &receiver.url).await;
     world.customer_says("hello").await;
-    let store = world.engine.store();
     let now = support::start().plus(Span::from_minutes(1));
     let lease = engine::ports::store::Claim {
         now,
@@ -337,7 +337,7 @@ async fn a_turn_that_arrives_twice_is_answered_once() {
         names: engine::ports::store::EffectNames::With("deliver/"),
     };
     // A server claimed it, told bob, and died.
-    assert_eq!(store.claim(lease).await.expect("the store works").len(), 1);
+    assert_eq!(world.store.claim(lease).await.expect("the store works").len(), 1);
     world.clock.advance(Span::from_minutes(2));
     assert_eq!(world.carry_out_all().await, 1);
     assert_eq!(world.names().await, ["said", "said"], "an answer says that it was told");

@@ -149,7 +149,7 @@ async fn what_was_kept_long_enough_is_archived_and_purged() {
     keep_for_days(&engine, None).await;
     assert_eq!(engine.ledger().purge_due(&retention).await.unwrap(), 4);
     assert_eq!(archived(), 6);
-    let n_left = engine.store().outstanding(&support::default_teamspace(), 9).await.unwrap();
+    let n_left = engine.outbox().outstanding(&support::default_teamspace()).await.unwrap();
     assert_eq!(n_left, []);
     for (index, stream) in streams.iter().enumerate() {
         let item = engine.read().item(stream).await.unwrap().expect("its place is kept");

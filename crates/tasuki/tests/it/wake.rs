@@ -9,7 +9,7 @@ use adapters::effect_runner::Outside;
 use adapters::webhook::Webhook;
 use engine::Engine;
 use engine::ports::clock::ManualClock;
-use engine::ports::store::{InboxStatus, StoreReads};
+use engine::ports::store::InboxStatus;
 use protocol::agent::Command as AgentCommand;
 use protocol::canonical;
 use protocol::ledger::Stream;
@@ -67,7 +67,7 @@ impl World {
     async fn carry_out(&self) -> usize {
         let mut n_tried = 0;
         loop {
-            let left = self.engine.store().outstanding(&default_teamspace(), 9).await;
+            let left = self.engine.outbox().outstanding(&default_teamspace()).await;
             if left.expect("the store works").is_empty() {
                 return n_tried;
             }
@@ -85,7 +85,7 @@ impl World {
 
     /// The newest event of a stream: its name and what it says.
     async fn last(&self, stream: &Stream) -> (String, Value) {
-        let newest = self.engine.store().history(stream, u64::MAX, 1).await;
+        let newest = self.engine.read().history(stream, u64::MAX, 1).await;
         let last = newest.expect("the store works").remove(0);
         let body = last.entry.body.text().expect("it was not erased");
         (last.entry.name.into_owned(), serde_json::from_str(body).expect("a body is JSON"))

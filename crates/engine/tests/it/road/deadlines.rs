@@ -111,7 +111,7 @@ async fn the_loop_fires_each_stage_once() {
     );
     assert_eq!(server.engine.counts().escalated.load(Ordering::Relaxed), 3);
     assert_eq!(
-        server.engine.store().sealed().await.unwrap().unwrap().size,
+        server.store.sealed().await.unwrap().unwrap().size,
         13,
         "sealed to the end, with a notice of each escalation"
     );
@@ -150,7 +150,7 @@ async fn a_clock_that_goes_back_fires_nothing_early_and_nothing_twice() {
     // Accepted while the clock is back: the stage begins no earlier than the stream's last entry.
     server.clock.set(at(-600));
     server.engine.submit(&agent("tim"), stream.clone(), accept(), None).await.unwrap();
-    assert_eq!(server.engine.store().next_due().await.unwrap(), Some(at(20)));
+    assert_eq!(server.store.next_due().await.unwrap(), Some(at(20)));
     server.clock.set(at(20));
     assert_eq!(server.engine.fire_due_deadlines().await.unwrap(), 1);
     assert_eq!(n_escalations(&story(&server.engine, &stream).await), 2);

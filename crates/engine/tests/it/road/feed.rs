@@ -231,7 +231,7 @@ async fn drop_once_written<F: Future>(engine: &Engine, newest: u64, future: F) -
         if future.as_mut().poll(&mut context).is_ready() {
             return 0;
         }
-        if engine.store().newest().await.expect("the ledger can be read") == newest {
+        if engine.ledger().newest().await.expect("the ledger can be read") == newest {
             return 1;
         }
     }

@@ -48,7 +48,7 @@ async fn what_is_not_read_in_time_expires_once() {
 async fn a_message_without_an_end_has_no_deadline() {
     let server = Server::with_agents(&["alice", "bob"]).await;
     sent(&server.engine, &agent("alice"), json!({ "to": ["bob"], "type": "status.update" })).await;
-    assert_eq!(server.engine.store().next_due().await.unwrap(), None);
+    assert_eq!(server.store.next_due().await.unwrap(), None);
 }
 
 /// However often the notice loop passes an entry, and wherever it is interrupted.
@@ -64,7 +64,7 @@ async fn the_server_tells_of_a_rejection_once() {
     let server = server.restart();
     assert_eq!(server.engine.send_due_notices().await.unwrap(), 0);
     // As if it had crashed between the message and the record of its progress.
-    server.engine.store().write_place("notices", 0).await.unwrap();
+    server.store.write_place("notices", 0).await.unwrap();
     server.engine.send_due_notices().await.unwrap();
     let server = server.restart();
     let notices = inbox(&server.engine, &agent("alice")).await;

@@ -88,7 +88,7 @@ async fn what_was_found_comes_back_as_a_command() {
     assert_eq!(server.engine.outbox().carry_out_due(&adapter).await.unwrap(), 0);
     let events = story(&server.engine, &handoff_stream(id)).await;
     assert_eq!(events, ["handoff.proposed", "handoff.validation_started", "handoff.accepted"]);
-    let left = server.engine.store().outstanding(&default_teamspace(), 9).await.unwrap();
+    let left = server.store.outstanding(&default_teamspace(), 9).await.unwrap();
     assert_eq!(left, []);
 }
 
@@ -125,7 +125,7 @@ async fn who_dies_at_work_is_followed_by_another() {
     let until = now.plus(Span::from_millis(60_000));
     let names = engine::ports::store::EffectNames::Without("deliver/");
     let claim = engine::ports::store::Claim { now, until, limit: 1, names };
-    assert_eq!(server.engine.store().claim(claim).await.unwrap().len(), 1);
+    assert_eq!(server.store.claim(claim).await.unwrap().len(), 1);
     let server = server.restart();
     let adapter = Told::to_find(&[verified()]);
     assert_eq!(
@@ -173,7 +173,7 @@ async fn a_work_queue_is_asked_once_and_again_only_after_a_crash() {
     let until = now.plus(Span::from_millis(60_000));
     let names = engine::ports::store::EffectNames::Without("deliver/");
     let claim = engine::ports::store::Claim { now, until, limit: 1, names };
-    assert_eq!(server.engine.store().claim(claim).await.unwrap().len(), 1);
+    assert_eq!(server.store.claim(claim).await.unwrap().len(), 1);
     let server = server.restart();
     let without_queue = Told::to_find(&[]);
     assert_eq!(

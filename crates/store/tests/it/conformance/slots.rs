@@ -1,7 +1,9 @@
 //! Slots: keys that are listed together, and at most as many taken as an agent may hold.
 
+use std::sync::Arc;
+
 use engine::Engine;
-use engine::ports::store::CommitError;
+use engine::ports::store::{CommitError, Store};
 use protocol::agent::{Command, Kind, Profile, slot_key, slot_prefix};
 use protocol::handoff::Status;
 use protocol::ledger::Subject;
@@ -70,7 +72,8 @@ pub async fn the_slot_that_is_found_is_free(place: Place) {
 pub async fn no_race_overruns_a_capacity(place: Place) {
     let (engine, _) = engine_on(place.store.clone());
     register(&engine, Kind::Human, None).await;
-    let takers = (1..=40).map(|number| tokio::spawn(take_slot(engine.clone(), number)));
+    let takers =
+        (1..=40).map(|number| tokio::spawn(take_slot(place.store.clone(), engine.clone(), number)));
     let mut n_taken = 0;
     for taker in takers.collect::<Vec<_>>() {
         n_taken += usize::from(taker.await.unwrap());
@@ -80,13 +83,13 @@ pub async fn no_race_overruns_a_capacity(place: Place) {
 }
 
 /// Finds a free slot and takes it; repeats until it has one or there is none.
-async fn take_slot(engine: Engine, number: u32) -> bool {
+async fn take_slot(store: Arc<dyn Store>, engine: Engine, number: u32) -> bool {
     loop {
         let Some(k) = free_slot(&engine).await else { return false };
         let mut commit = Track::handoff(number).step(Status::Draft);
         let holder = handoff_id(number).to_string();
         commit.holds = vec![hold(&slot_key(&id("ann"), k), free(), held(Some(&holder), "x"))];
-        match engine.store().commit(commit).await {
+        match store.commit(commit).await {
             Ok(_) => return true,
             Err(CommitError::HoldTaken { .. }) => {}
             Err(error) => panic!("{error}"),

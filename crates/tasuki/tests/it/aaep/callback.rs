@@ -78,7 +78,7 @@ impl Bank {
     /// Repeats until nothing is left, a minute at a time.
     async fn carry_out_all(&self) {
         loop {
-            let left = self.engine.store().outstanding(&default_teamspace(), 9).await;
+            let left = self.engine.outbox().outstanding(&default_teamspace()).await;
             if left.expect("the store works").is_empty() {
                 return;
             }

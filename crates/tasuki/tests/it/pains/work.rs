@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use engine::Engine;
+use engine::ports::store::Store as _;
 use protocol::caller::{Caller, Principal};
 use protocol::conversation;
 use protocol::conversation::command::{Open, Route, Say};
@@ -69,8 +70,8 @@ const DIGITS: usize = 8;
 async fn what_is_stored_does_not_grow_with_the_square_of_the_conversation() {
     let n_messages = if is_full_run() { 10_000 } else { 1_000 };
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let store = Sqlite::open(folder.path()).expect("a new database");
-    let (engine, _clock) = support::engine_on(Arc::new(store));
+    let store = Arc::new(Sqlite::open(folder.path()).expect("a new database"));
+    let (engine, _clock) = support::engine_on(store.clone());
     support::register(&engine, &["ann", "bob"]).await;
     let chat = engine.new_conversation_id();
     let stream = Stream { teamspace: default_teamspace(), subject: Subject::Conversation(chat) };
@@ -80,11 +81,11 @@ async fn what_is_stored_does_not_grow_with_the_square_of_the_conversation() {
     let customer = Caller { principal: Principal::Customer(customer_name(chat)), ..operator() };
 
     say(&engine, &customer, &stream, 10).await;
-    let after_ten = route(&engine, &stream, "ann", "bob", 1).await;
+    let after_ten = route((&engine, &store), &stream, "ann", "bob", 1).await;
     say(&engine, &customer, &stream, 1).await;
-    route(&engine, &stream, "bob", "ann", 2).await;
+    route((&engine, &store), &stream, "bob", "ann", 2).await;
     say(&engine, &customer, &stream, n_messages - 11).await;
-    let after_all = route(&engine, &stream, "ann", "bob", 3).await;
+    let after_all = route((&engine, &store), &stream, "ann", "bob", 3).await;
     println!("{after_ten:?} bytes after 10 messages, {after_all:?} after {n_messages}");
     assert!(after_all.0.abs_diff(after_ten.0) <= DIGITS, "what a handoff writes");
     assert!(after_all.1.abs_diff(after_ten.1) <= DIGITS, "the state of the conversation");
@@ -109,7 +110,7 @@ async fn say(engine: &Engine, customer: &Caller, stream: &Stream, n_messages: us
 
 /// Hands over, and returns the bytes of the entry and those of the state then.
 async fn route(
-    engine: &Engine,
+    (engine, store): (&Engine, &Sqlite),
     stream: &Stream,
     from: &str,
     to: &str,
@@ -122,6 +123,6 @@ async fn route(
     let newest = engine.read().history(stream, u64::MAX, 1).await.expect("it can be read");
     assert_eq!(newest[0].entry.name, "conversation.routed");
     let body = newest[0].entry.body.text().expect("nothing was erased");
-    let kept = engine.store().load(stream).await.expect("it can be read").expect("it is kept");
+    let kept = store.load(stream).await.expect("it can be read").expect("it is kept");
     (body.len(), kept.state_text.len())
 }

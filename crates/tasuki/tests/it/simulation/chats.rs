@@ -204,7 +204,7 @@ impl Chats {
     /// The lines of a transcript are the message entries, in order.
     pub async fn look_at_transcripts(&self, side: &Side) -> Result<(), String> {
         for (stream, chat) in self.known.iter().rev().take(READ_MAX) {
-            let lines = side.engine.store().transcript(stream, 0, usize::MAX).await;
+            let lines = side.store.transcript(stream, 0, usize::MAX).await;
             let lines = lines.map_err(|error| error.to_string())?;
             let found: Vec<u64> = lines.iter().map(|line| line.seq).collect();
             if found != chat.lines {

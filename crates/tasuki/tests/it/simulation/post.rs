@@ -89,7 +89,7 @@ impl Post {
                 return Err(format!("the thread {thread} has {by_agents} messages of agents"));
             }
             for side in sides {
-                let hold = side.engine.store().hold(&teamspace, &thread::key(&thread)).await;
+                let hold = side.store.hold(&teamspace, &thread::key(&thread)).await;
                 let value = hold.map_err(|error| error.to_string())?.value.unwrap_or_default();
                 let value: serde_json::Value = serde_json::from_str(&value).unwrap_or_default();
                 if value["n"] != self.threads[&key] {
@@ -123,7 +123,7 @@ impl Post {
             }
         }
         let oldest = OldestMessages { teamspace: None, after: 0, limit: usize::MAX };
-        let found = side.engine.store().oldest_messages(oldest).await;
+        let found = side.store.oldest_messages(oldest).await;
         let n_found = found.map_err(|error| error.to_string())?.len();
         let n_kept = self.messages.values().filter(|letter| !letter.is_purged).count();
         match n_found == n_kept {
@@ -141,7 +141,7 @@ impl Post {
     ) -> Result<(), String> {
         let list =
             List { teamspace: teamspace.clone(), of: of.clone(), before: None, limit: usize::MAX };
-        let found = side.engine.store().list(list).await.map_err(|error| error.to_string())?;
+        let found = side.store.list(list).await.map_err(|error| error.to_string())?;
         let found: BTreeSet<_> = found.into_iter().map(|row| row.stream).collect();
         let wanted = self.messages.iter().filter(|(stream, letter)| {
             stream.teamspace == *teamspace && !letter.is_purged && is_wanted(letter)

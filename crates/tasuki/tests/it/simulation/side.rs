@@ -21,6 +21,7 @@ use super::script::{AGENTS, Asked, TEAMSPACES};
 use crate::support::{id, operator, start};
 
 pub struct Side {
+    pub store: Arc<dyn Store>,
     pub engine: Engine,
     pub clock: Arc<ManualClock>,
     ids: Arc<SeededIds>,
@@ -51,19 +52,21 @@ impl Side {
     fn new(seed: u64, shelf: Shelf) -> Self {
         let clock = Arc::new(ManualClock::starting_at(start()));
         let ids = Arc::new(SeededIds::new(seed));
-        let engine = Engine::new(shelf.open(), clock.clone(), ids.clone());
-        Self { engine, clock, ids, shelf }
+        let store = shelf.open();
+        let engine = Engine::new(store.clone(), clock.clone(), ids.clone());
+        Self { store, engine, clock, ids, shelf }
     }
 
     /// The process dies; another one starts on what it left.
     pub fn crash(self) -> Self {
-        let Self { engine, clock, ids, shelf } = self;
-        drop(engine);
+        let Self { store, engine, clock, ids, shelf } = self;
+        drop((store, engine));
         if let Shelf::Careless(store) = &shelf {
             store.crash();
         }
-        let engine = Engine::new(shelf.open(), clock.clone(), ids.clone());
-        Self { engine, clock, ids, shelf }
+        let store = shelf.open();
+        let engine = Engine::new(store.clone(), clock.clone(), ids.clone());
+        Self { store, engine, clock, ids, shelf }
     }
 
     pub async fn submit(&self, asked: &Asked) -> Result<Done, SubmitError> {

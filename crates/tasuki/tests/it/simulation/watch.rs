@@ -124,7 +124,7 @@ impl Watch {
     pub async fn catch_up(&mut self, sides: &[Side]) -> Result<Vec<String>, String> {
         let mut news = Vec::new();
         for side in sides {
-            let read = side.engine.store().entries(self.cursor, usize::MAX).await;
+            let read = side.store.entries(self.cursor, usize::MAX).await;
             news.push(read.map_err(|error| error.to_string())?);
         }
         same("entries", &news)?;
@@ -253,7 +253,7 @@ impl Watch {
         let holder = active.iter().next().map(|stream| stream.subject.id());
         let mut holds = Vec::new();
         for side in sides {
-            let hold = side.engine.store().hold(teamspace, &derive::task_key(task)).await;
+            let hold = side.store.hold(teamspace, &derive::task_key(task)).await;
             holds.push(hold.map_err(|error| error.to_string())?);
         }
         same("holds", &holds)?;
@@ -312,7 +312,7 @@ impl Watch {
     /// Another process has started on what the last one left: everything must be there.
     pub async fn after_crash(&mut self, sides: &[Side]) -> Result<(), String> {
         for side in sides {
-            let newest = side.engine.store().newest().await.map_err(|error| error.to_string())?;
+            let newest = side.store.newest().await.map_err(|error| error.to_string())?;
             if newest != self.cursor {
                 return Err(format!("after a crash there are {newest} of {} entries", self.cursor));
             }
@@ -350,7 +350,7 @@ impl Watch {
         let mut lying = Vec::new();
         for teamspace in TEAMSPACES {
             let teamspace = teamspace.parse().expect("a teamspace");
-            let outstanding = side.engine.store().outstanding(&teamspace, usize::MAX).await;
+            let outstanding = side.store.outstanding(&teamspace, usize::MAX).await;
             let outstanding = outstanding.map_err(|error| error.to_string())?;
             lying.extend(outstanding.into_iter().map(|one| (one.stream, one.effect)));
         }
@@ -381,7 +381,7 @@ impl Watch {
     }
 
     async fn everything(&self, side: &Side) -> Result<String, String> {
-        let store = side.engine.store();
+        let store = &side.store;
         let failed = |error: engine::ports::store::StoreError| error.to_string();
         let end = Time::from_millis(i64::MAX);
         let mut armed: Vec<(Stream, _)> = Vec::new();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use engine::Engine;
 use engine::loops::connections::OpenConnection;
 use engine::ports::clock::ManualClock;
+use engine::ports::store::Store as _;
 use engine::road::submit::SubmitError;
 use protocol::agent::{self, Kind, Presence, Profile};
 use protocol::caller::{Caller, Principal};
@@ -42,6 +43,7 @@ pub struct Size {
 }
 
 pub struct Shift {
+    pub store: Arc<Sqlite>,
     pub engine: Engine,
     clock: Arc<ManualClock>,
     random: Random,
@@ -54,8 +56,8 @@ pub struct Shift {
 impl Shift {
     pub async fn begin(size: Size, seed: u64) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let store = Sqlite::open(folder.path()).expect("a new database");
-        let (engine, clock) = support::engine_on(Arc::new(store));
+        let store = Arc::new(Sqlite::open(folder.path()).expect("a new database"));
+        let (engine, clock) = support::engine_on(store.clone());
         support::register(&engine, &["bob"]).await;
         let settings = json!({ "ring": "20s", "wait": "24h", "hold": "1m" });
         let settings = serde_json::from_value(settings).expect("settings of a queue");
@@ -75,7 +77,7 @@ impl Shift {
             chats.push(chat);
         }
         let (random, connections) = (Random::from_seed(seed), BTreeMap::new());
-        Self { engine, clock, random, people, chats, connections, _folder: folder }
+        Self { store, engine, clock, random, people, chats, connections, _folder: folder }
     }
 
     /// Several actions at once, while the server looks for people and due deadlines; then time
@@ -121,7 +123,7 @@ impl Shift {
 
     /// The held slots match the conversations, and no person exceeds their capacity.
     pub async fn check_slots(&self) {
-        let held = self.engine.store().held(&default_teamspace(), "slot/", usize::MAX).await;
+        let held = self.store.held(&default_teamspace(), "slot/", usize::MAX).await;
         let mut claims = Vec::new();
         for chat in &self.chats {
             let conversation = self.conversation(*chat).await;
