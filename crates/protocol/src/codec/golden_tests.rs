@@ -33,6 +33,7 @@ use transfer_shapes::transfer_shapes;
 
 use super::{decode, encode, is_kind};
 use crate::caller::Role;
+use crate::conversation::reader::is_between_people;
 use crate::fork::Forked;
 use crate::handoff::event::Event as HandoffEvent;
 use crate::handoff::sla::Slas;
@@ -55,6 +56,16 @@ macro_rules! events {
             }
         }
     };
+}
+
+/// Readers are told apart by names too, once an event is erased.
+#[test]
+fn the_names_tell_what_is_between_people() {
+    for event in transfer_shapes().into_iter().map(|shape| shape.1) {
+        if let Event::Conversation(conversation::Event::Transfer(it)) = &event {
+            assert_eq!(is_between_people(event.name()), it.is_between_people(), "{event:?}");
+        }
+    }
 }
 
 events! {

@@ -38,7 +38,8 @@ impl Reader {
     }
 }
 
-/// Whether entries of this name are for people only: notes and whispers.
+/// Whether entries of this name are for people only: notes and whispers. The name of an erased
+/// entry is all that is left of its event.
 pub fn is_between_people(name: &str) -> bool {
     name == "transfer.noted"
 }

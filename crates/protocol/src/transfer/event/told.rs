@@ -7,6 +7,25 @@ use crate::transfer::bundle::{Bundle, BundleId};
 use crate::transfer::kind::Kind;
 
 impl Event {
+    /// Whether it is for people only.
+    pub fn is_between_people(&self) -> bool {
+        match self {
+            Event::Noted(_) => true,
+            Event::Requested(_)
+            | Event::Queued(_)
+            | Event::Ringing(_)
+            | Event::Returned(_)
+            | Event::Connected(_)
+            | Event::Consulted(_)
+            | Event::Held(_)
+            | Event::Resumed(_)
+            | Event::LegRequested(_)
+            | Event::LegEnded(_)
+            | Event::Over(_)
+            | Event::Rated(_) => false,
+        }
+    }
+
     /// The epoch from then on, if it says so.
     pub fn epoch(&self) -> Option<u64> {
         match self {
@@ -32,12 +51,12 @@ impl Event {
             Event::Requested(it) => vec![&it.queue],
             Event::Queued(it) => vec![&it.queue],
             Event::Ringing(it) => vec![&it.agent],
+            Event::Returned(it) => vec![&it.agent],
             Event::Connected(it) => vec![&it.holder, &it.agent],
             Event::Held(it) => vec![&it.holder],
             Event::Resumed(it) => vec![&it.holder],
             Event::Over(it) => vec![&it.holder, &it.to],
-            Event::Returned(_)
-            | Event::Consulted(_)
+            Event::Consulted(_)
             | Event::LegRequested(_)
             | Event::LegEnded(_)
             | Event::Noted(_)
