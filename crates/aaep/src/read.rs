@@ -142,11 +142,6 @@ pub(super) fn is_message(name: &str) -> bool {
     message_type(name).is_some()
 }
 
-/// Whether a text has the form of a `session_id`.
-pub(super) fn is_session_id(text: &str) -> bool {
-    Form::Id("sess_").fits(text)
-}
-
 /// The `type` of a document, wherever it is; `None` if it is missing, or no text.
 pub(super) fn type_of(text: &str) -> Option<Cow<'_, str>> {
     #[derive(Deserialize)]

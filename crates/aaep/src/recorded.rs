@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use self::recover::Recovery;
-pub use self::salvage::salvage;
+pub use self::salvage::{Salvaged, salvage};
 use super::event::{Decision, Event, Payload};
 use super::flaw::{Flaw, Tier};
 use super::handshake::{Handshake, Response as Said};
@@ -19,7 +19,6 @@ use super::machine::rules::{self, Rule};
 use super::machine::{
     Lasts, NotSettled, Phase, QUESTIONS_MAX, QuestionKind, Response, Session, Used, Weak,
 };
-use super::read::is_session_id;
 use base::time::{Span, Time};
 
 /// A flaw of a recording, or an assumption about it.
@@ -153,35 +152,36 @@ impl Recorded {
     }
 
     /// A document that is no valid event. Its effect is salvaged as far as it can be read, so that
-    /// later events break no rule because of it. An unreadable one excuses one later flaw.
-    pub fn broken(&mut self, session_id: Option<&str>, salvaged: Option<&Event<'static>>) {
-        if let Some(event) = salvaged {
-            if is_start(event) && !is_session_id(&event.envelope.session_id) {
-                self.unnamed_start = Some(event.clone());
-                return;
+    /// later events break no rule because of it. An unreadable one excuses one later flaw. Returns
+    /// a flaw of the session that does not follow from those of the document.
+    pub fn broken(&mut self, salvaged: &Salvaged) -> Option<Remark> {
+        let Some(session_id) = &salvaged.session_id else {
+            match &salvaged.event {
+                Some(event) if is_start(event) => self.unnamed_start = Some(event.clone()),
+                Some(_) | None => {
+                    self.n_unread += 1;
+                    self.sessions.values_mut().for_each(|one| one.recovery.lose());
+                }
             }
-            self.salvaged(event.clone());
-        } else if let Some(session_id) = session_id {
-            self.sessions.entry(session_id.to_owned()).or_default().recovery.lose();
-        } else {
-            self.n_unread += 1;
-            self.sessions.values_mut().for_each(|one| one.recovery.lose());
-        }
-    }
-
-    /// Takes fields of an invalid event that cannot be read from its session.
-    fn salvaged(&mut self, mut event: Event<'static>) {
-        let id = event.envelope.session_id.as_ref().to_owned();
+            return None;
+        };
+        let Some(event) = &salvaged.event else {
+            let one = self.sessions.entry(session_id.clone()).or_default();
+            one.recovery.lose();
+            one.used.extend(salvaged.event_id.clone().map(|id| digest(&Used::Event(id))));
+            return None;
+        };
+        let mut event = event.clone();
         let mut number = is_start(&event).then_some(1);
-        if let Some(one) = self.sessions.get(&id).filter(|_| !is_start(&event)) {
-            number = one.complete(&mut event);
+        if let Some(one) = self.sessions.get(session_id).filter(|_| !is_start(&event)) {
+            number = one.complete(&mut event, salvaged);
         }
         let is_numbered = event.envelope.sequence_number.is_some();
-        // The flaw is reported already.
-        let _ = self.event(&event);
-        if let Some(one) = self.sessions.get_mut(&id) {
-            one.recovery.salvaged(&event.payload, number.filter(|_| !is_numbered));
+        let remark = self.event(&event);
+        if let Some(one) = self.sessions.get_mut(session_id) {
+            one.recovery.salvaged(&event.payload, salvaged, number.filter(|_| !is_numbered));
         }
+        remark.filter(|it| it.weight == Weight::Broken && !salvaged.explains(&it.flaw))
     }
 
     /// The first recorded event of a session that had already begun. Without its start, the rest
@@ -280,13 +280,26 @@ impl One {
 
     /// Fills in the fields of an invalid event that could not be read. If the number stays unknown,
     /// returns the one that the next event may have.
-    fn complete(&self, event: &mut Event<'static>) -> Option<u64> {
-        let envelope = &mut event.envelope;
+    fn complete(&self, event: &mut Event<'static>, salvaged: &Salvaged) -> Option<u64> {
+        let Event { envelope, payload } = event;
         if envelope.agent_id.is_empty() {
             envelope.agent_id = self.session.agent_id().to_owned().into();
         }
         if envelope.sequence_number.is_none() {
             envelope.sequence_number = self.session.next_number();
+        }
+        let open = self.session.loose_ends();
+        if let Payload::ToolCompleted { tool, tool_call_id, .. } = payload
+            && salvaged.is_flawed("tool_call_id")
+        {
+            let call = open.calls.iter().find(|(open, _)| *open == &**tool);
+            *tool_call_id = call.and_then(|(_, id)| *id).map(|id| id.to_owned().into());
+        }
+        if let (Payload::OutputStreaming(chunk), [(output, _)]) = (payload, &open.outputs[..])
+            && salvaged.is_flawed("output_id")
+            && chunk.position > 0
+        {
+            chunk.output_id = output.map(|id| id.to_owned().into());
         }
         let (next, _) = self.recovery.number?;
         next.map(|next| next.saturating_add(1))

@@ -125,7 +125,12 @@ impl Report {
     /// The flaws that make the document invalid, the schema's first, and the warnings.
     pub(super) fn into_flaws(self) -> (Vec<Flaw>, Vec<Flaw>) {
         let Report { mut schema, spec, warnings, own_rule: _ } = self;
-        schema.extend(spec);
+        // A wrong field is one flaw.
+        for flaw in spec {
+            if !schema.iter().any(|it| it.field == flaw.field) {
+                schema.push(flaw);
+            }
+        }
         (schema, warnings.unwrap_or_default())
     }
 }

@@ -154,8 +154,6 @@ fn check_critical(walk: &mut Walk<'_>, section: &'static str) {
         Some("critical") => {}
         // The schemas restrict its value, but do not require it.
         Some(_) => walk.report.schema("const", &at("urgency"), format_args!("critical")),
-        // A wrong value is one flaw.
-        None if walk.report.breaks_schema_at("urgency") => {}
         None => walk.report.spec(section, &at("urgency"), format_args!("critical")),
     }
 }
@@ -221,7 +219,7 @@ fn check_clarification(walk: &mut Walk<'_>) {
     }
     let may_choose = kinds.iter().any(|kind| kind == "multiple_choice");
     let has_choices = *walk.got(Slot::Choices) != Got::Absent;
-    if may_choose && !has_choices && !walk.report.breaks_schema_at("choices") {
+    if may_choose && !has_choices {
         let expected = format_args!("what can be chosen, because multiple_choice is accepted");
         walk.report.spec("4.4.2", &at("choices"), expected);
     }

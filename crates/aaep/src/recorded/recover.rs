@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use self::known::Known;
-use super::{One, Remark, Weight, digest};
+use super::{One, Remark, Salvaged, Weight, digest};
 use crate::event::{Decision, Event, Payload, Urgency};
 use crate::flaw::Flaw;
 use crate::machine::rules::{self, Rule};
@@ -83,14 +83,19 @@ impl Recovery {
     }
 
     /// An invalid event counted. If its number is unknown, the next event may have this one.
-    pub(super) fn salvaged(&mut self, payload: &Payload<'_>, number: Option<u64>) {
+    pub(super) fn salvaged(
+        &mut self,
+        payload: &Payload<'_>,
+        salvaged: &Salvaged,
+        number: Option<u64>,
+    ) {
         if number.is_some() {
             self.number = Some((number, 0));
         }
         match payload {
             Payload::ToolInvoked { tool, tool_call_id: None, .. } => self.misname(tool, None),
             Payload::OutputStreaming(chunk) if chunk.output_id.is_none() => {
-                self.is_output_unnamed = true;
+                self.is_output_unnamed |= salvaged.is_flawed("output_id");
             }
             Payload::OutputStreaming(_)
             | Payload::SessionStarted { .. }
@@ -119,6 +124,7 @@ impl Recovery {
         self.number = None;
         self.is_unnumbered = false;
         self.before = None;
+        self.agent = None;
         match payload {
             // The unreadable events were before it.
             Payload::SessionStarted { .. } => *self = Self::default(),
@@ -295,6 +301,9 @@ impl One {
                 recovery.number = Some((next.map(|next| next.saturating_add(1)), n_skipped));
                 session.suppose_number(got);
             }
+            ("producer.agent_id", _) if session.phase() == Phase::Unstarted => {
+                envelope.agent_id = Cow::Borrowed("");
+            }
             ("producer.agent_id", _) => {
                 recovery.agent = Some(envelope.agent_id.as_ref().to_owned());
                 envelope.agent_id = session.agent_id().to_owned().into();
@@ -385,6 +394,10 @@ impl One {
             }
             ("output_id", Payload::OutputStreaming(chunk)) => {
                 recovery.outputs.insert(chunk.output_id.as_deref().map(str::to_owned));
+            }
+            // Its return may name it rightly.
+            (_, Payload::ToolInvoked { tool, tool_call_id, .. }) => {
+                recovery.misname(tool, tool_call_id.as_deref());
             }
             _ => {}
         }

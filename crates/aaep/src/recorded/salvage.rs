@@ -4,26 +4,89 @@ use serde_json::Value;
 
 use crate::event::{
     Chunk, Clarification, Confirmation, Decision, Envelope, Event, HandoffRequest, Link, Payload,
-    Reversibility, Risk, TargetKind, Text, ToolStatus,
+    Reversibility, Risk, TargetKind, Text, ToolStatus, Urgency,
 };
+use crate::flaw::Flaw;
 use base::time::Time;
 
-/// An event from an invalid document, if it names its session and type, and has the fields that the
-/// rules of that type use.
-pub fn salvage(document: &str) -> Option<Event<'static>> {
-    let value: Value = serde_json::from_str(document).ok()?;
+/// Fields that later events refer to. One that breaks its form is as good as missing.
+const REFERRED_TO: &[&str] = &[
+    "event_id",
+    "session_id",
+    "timestamp",
+    "producer.agent_id",
+    "sequence_number",
+    "tool",
+    "tool_call_id",
+    "output_id",
+    "reply_token",
+    "from_state",
+    "to_state",
+    "extensions.tasuki.tool_call_id",
+    "extensions.tasuki.action_hash",
+];
+
+/// The readable parts of an invalid document.
+#[derive(Debug)]
+pub struct Salvaged {
+    pub session_id: Option<String>,
+    pub event_id: Option<String>,
+    /// The event, if it has the fields that the rules of its type use.
+    pub(super) event: Option<Event<'static>>,
+    /// The fields that are wrong.
+    flawed: Vec<String>,
+}
+
+/// Reads what can be read of an invalid document with these flaws.
+pub fn salvage(document: &str, flaws: &[Flaw]) -> Salvaged {
+    let mut value: Value = serde_json::from_str(document).unwrap_or_default();
+    let flawed: Vec<String> = flaws.iter().map(|flaw| flaw.field.clone()).collect();
+    for field in flawed.iter().filter(|field| REFERRED_TO.contains(&field.as_str())) {
+        if let Some(at) = value.pointer_mut(&format!("/{}", field.replace('.', "/"))) {
+            *at = Value::Null;
+        }
+    }
+    let owned = |name: &str| value[name].as_str().map(str::to_owned);
+    let (session_id, event_id) = (owned("session_id"), owned("event_id"));
+    Salvaged { session_id, event_id, event: event(&value), flawed }
+}
+
+impl Salvaged {
+    /// Whether the document breaks the form of this field, or of a part of it.
+    pub(super) fn is_flawed(&self, field: &str) -> bool {
+        self.flawed.iter().any(|flawed| {
+            let rest = flawed.strip_prefix(field);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        })
+    }
+
+    /// Whether a broken rule of its session follows from the wrong fields.
+    pub(super) fn explains(&self, flaw: &Flaw) -> bool {
+        let causes: &[&str] = match flaw.field.as_str() {
+            "position" | "output_id" => &["position", "output_id", "complete"],
+            "tool" | "tool_call_id" => &["tool", "tool_call_id"],
+            "irreversible" => &["irreversible", "tool_call_id", "extensions", "tool"],
+            "producer.agent_id" => &["producer"],
+            field if field.starts_with("extensions.") => &["extensions", "tool_call_id"],
+            field => return self.is_flawed(field),
+        };
+        causes.iter().any(|cause| self.is_flawed(cause))
+    }
+}
+
+fn event(value: &Value) -> Option<Event<'static>> {
     let text = |name: &str| text(&value[name]);
     let ours = &value["extensions"][crate::EXTENSION];
     let at = value["timestamp"].as_str().and_then(|at| at.parse::<Time>().ok());
     let envelope = Envelope {
         event_id: text("event_id").unwrap_or_default(),
-        session_id: text("session_id")?,
+        session_id: text("session_id").unwrap_or_default(),
         timestamp_micros: at.map_or(0, |at| at.as_millis() * 1_000),
         agent_id: self::text(&value["producer"]["agent_id"]).unwrap_or_default(),
         agent_name: None,
         sequence_number: value["sequence_number"].as_u64(),
         verbosity: None,
-        urgency: None,
+        urgency: value["urgency"].as_str().and_then(Urgency::parse),
         primary_language: None,
         correlation_id: None,
         link: Link {
@@ -33,7 +96,7 @@ pub fn salvage(document: &str) -> Option<Event<'static>> {
             action_hash: self::text(&ours["action_hash"]),
         },
     };
-    Some(Event { envelope, payload: payload(&value)? })
+    Some(Event { envelope, payload: payload(value)? })
 }
 
 fn payload(value: &Value) -> Option<Payload<'static>> {

@@ -7,6 +7,7 @@ use crate::event::Envelope;
 use crate::handshake::{ClarificationReply, ConfirmationReply};
 use crate::machine::table_tests::legal::legal;
 use crate::machine::table_tests::script::{Answer, Script, Step, steps};
+use crate::read::read;
 
 /// `story | recording | remarks`
 const RECORDINGS: &str = r"
@@ -46,6 +47,8 @@ another producer | start; progress agent=other; progress agent=other; progress; 
 back in time | start; progress; progress back; progress; complete | broken 3
 asked with a token twice | start; ask t1; answer t1 blue; ask t1; complete | broken 6.2.4, assumed 4.5.3
 an id twice | start; progress id=evt_a; progress id=evt_a; complete | broken 3
+another producer, again | start; progress agent=other; progress; progress agent=other; complete | broken 2.2.5, broken 2.2.5
+an end in place of the start | complete; progress; return f; complete | broken 4.1.1, assumed 4.5.2
 two without a number | start n=0; progress; progress; progress n=3; return f n=4; complete n=5 | broken 3, broken 4.5.2
 a chunk without its output | start; chunk 0 Hi out=a; chunk 2 you; chunk 5 x out=a last; complete | broken 4.3.3
 a first chunk without its output | start; chunk 0 Hi; chunk 2 you out=a; chunk 5 x out=a last; complete | broken 4.3.3
@@ -76,15 +79,19 @@ fn a_recording_is_judged_by_what_it_has() {
     }
 }
 
+fn salvaged(document: &str) -> Salvaged {
+    salvage(document, &read(document).expect_err("it is invalid"))
+}
+
 #[test]
 fn what_cannot_be_read_explains_one_thing_that_is_missing() {
-    for session in [Some("sess_1"), None] {
+    for session in [r#"{"session_id":"sess_1"}"#, "{}"] {
         let mut recorded = Recorded::default();
         let mut script = Script::default();
         let mut told = Vec::new();
         for line in ["start n=0", "lost", "return f n=2", "return g n=3", "complete n=4"] {
             match line {
-                "lost" => recorded.broken(session, None),
+                "lost" => told.extend(recorded.broken(&salvaged(session))),
                 line => told.extend(follow(&mut recorded, script.step(line))),
             }
         }
@@ -100,8 +107,7 @@ fn what_a_broken_document_did_is_taken_from_it() {
     let mut follow = |recorded: &mut Recorded, line| follow(recorded, script.step(line));
     assert_eq!(follow(&mut recorded, "start"), None);
     let broken = r#"{"type": "aaep:agent.tool.invoked", "session_id": "sess_1", "tool": "f"}"#;
-    let salvaged = salvage(broken).expect("it says what it is");
-    recorded.broken(Some("sess_1"), Some(&salvaged));
+    assert_eq!(recorded.broken(&salvaged(broken)), None);
     assert_eq!(follow(&mut recorded, "return f"), None);
     let again = follow(&mut recorded, "return f");
     assert_eq!(again.as_ref().map(tell), Some("broken 4.5.2".to_owned()));
@@ -232,7 +238,7 @@ fn a_start_without_its_session_is_one_error() {
     let broken = r#"{"type":"aaep:agent.session.started","event_id":"evt_x","session_id":"",
         "sequence_number":0,"timestamp":"1970-01-01T00:00:00.000Z"}"#;
     let (mut recorded, mut script) = (Recorded::default(), Script::default());
-    recorded.broken(Some(""), salvage(broken).as_ref());
+    assert_eq!(recorded.broken(&salvaged(broken)), None);
     let text = "state idle>thinking n=1; return f n=2; complete n=3";
     let remarks = steps(text).filter_map(|line| follow(&mut recorded, script.step(line)));
     let told: Vec<_> = remarks.map(|remark| tell(&remark)).collect();
@@ -261,7 +267,7 @@ fn a_broken_document_makes_no_later_event_wrong() {
     ] {
         let (mut recorded, mut script) = (Recorded::default(), Script::default());
         for document in &documents {
-            recorded.broken(Some("sess_1"), Some(&salvage(document).expect("it has a type")));
+            assert_eq!(recorded.broken(&salvaged(document)), None, "{mistake}");
         }
         let remarks = steps(text).filter_map(|line| follow(&mut recorded, script.step(line)));
         let told: Vec<_> = remarks.map(|remark| tell(&remark)).collect();
@@ -279,7 +285,7 @@ fn an_unreadable_call_is_the_accepted_one() {
         steps("start n=0; confirm t1 irreversible n=1; accept t1; lost; return f n=3; complete n=4")
     {
         match line {
-            "lost" => recorded.broken(Some("sess_1"), None),
+            "lost" => told.extend(recorded.broken(&salvaged(r#"{"session_id":"sess_1"}"#))),
             "accept t1" => {
                 told.extend(recorded.reply(&decided("rpl_t1".to_owned(), Decision::Accept)));
             }
@@ -301,7 +307,7 @@ fn a_chunk_without_its_text_makes_no_later_one_wrong() {
         recorded.event(&event).is_some_and(|it| it.weight == Weight::Broken)
     };
     assert!(!event(&mut recorded, "start n=0"));
-    recorded.broken(Some("sess_1"), salvage(broken).as_ref());
+    assert_eq!(recorded.broken(&salvaged(broken)), None);
     for line in ["chunk 30 Two. last n=2", "complete n=3"] {
         assert!(!event(&mut recorded, line), "{line}");
     }

@@ -165,6 +165,16 @@ impl One {
         if phase == Phase::Over && self.undo(event.envelope.sequence_number) {
             return Known::Patched;
         }
+        // An end in place of the start was reported: the session goes on without its start.
+        if phase == Phase::Over
+            && self.recovery.n_without_start == 2
+            && !event.payload.is_terminal()
+            && let Some(before) = self.recovery.before_end.take()
+        {
+            self.session = *before;
+            self.session.suppose_number(event.envelope.sequence_number);
+            return Known::Patched;
+        }
         Known::No
     }
 

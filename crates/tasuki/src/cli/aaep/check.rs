@@ -11,7 +11,7 @@ use aaep::event::{Event, Payload};
 use aaep::flaw::{Flaw, Tier};
 use aaep::handshake::{Handshake, Message, read_handshake, read_message};
 use aaep::read::{self, examine};
-use aaep::recorded::{Recorded, Remark, Weight, salvage};
+use aaep::recorded::{Recorded, Remark, Salvaged, Weight, salvage};
 use aaep::{EVENT_BYTES_MAX, EXTENSION, RECORDED_FROM_HERE};
 use anyhow::Result;
 use indicatif::ProgressBar;
@@ -120,13 +120,10 @@ enum Content<'a> {
     Message(Box<Handshake>),
     Manifest,
     Broken {
-        event_id: Option<String>,
-        session_id: Option<String>,
         is_json: bool,
         /// Whether the document may be meant as an event of a session.
         is_event: bool,
-        /// The readable parts of the event.
-        salvaged: Option<Box<Event<'static>>>,
+        salvaged: Salvaged,
     },
 }
 
@@ -151,14 +148,11 @@ fn examine_all<'w>(
 
 fn examine_one<'w>(document: Document<'w>, options: &Options) -> Examined<'w> {
     let Document { line, bytes } = document;
-    let broken = |column, flaws, text: &str| {
-        let Ids { event_id, session_id, kind } = serde_json::from_str(text).unwrap_or_default();
+    let broken = |column, flaws: Vec<Flaw>, text: &str| {
+        let Kind { kind } = serde_json::from_str(text).unwrap_or_default();
         let is_event = kind.is_none_or(|kind| kind.starts_with("aaep:"));
-        let salvaged = salvage(text).map(Box::new);
-        let owned = |id: Option<Cow<'_, str>>| id.map(Cow::into_owned);
-        let (event_id, session_id) = (owned(event_id), owned(session_id));
-        let is_json = !text.is_empty();
-        let content = Content::Broken { event_id, session_id, is_json, is_event, salvaged };
+        let salvaged = salvage(text, &flaws);
+        let content = Content::Broken { is_json: !text.is_empty(), is_event, salvaged };
         Examined { line, column, content, flaws, warnings: Vec::new() }
     };
     if bytes.len() > LINE_BYTES_MAX {
@@ -237,14 +231,10 @@ fn is_no_event(text: &str) -> bool {
     !is_event && (is_reply || !kind.is_empty() && !kind.contains(':'))
 }
 
-/// The fields of a broken document, where they can be read.
+/// The type of a broken document, where it can be read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Ids<'a> {
-    #[serde(borrow)]
-    event_id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    session_id: Option<Cow<'a, str>>,
+struct Kind<'a> {
     #[serde(borrow, rename = "type")]
     kind: Option<Cow<'a, str>>,
 }
@@ -283,13 +273,11 @@ impl Checking<'_> {
             }
             Content::Message(message) => self.recorded.reply(message),
             Content::Manifest => None,
-            Content::Broken { event_id, session_id, is_event, salvaged, .. } => {
-                if *is_event || session_id.is_some() {
-                    self.recorded.broken(session_id.as_deref(), salvaged.as_deref());
-                }
-                place.event_id.clone_from(event_id);
-                place.session_id.clone_from(session_id);
-                None
+            Content::Broken { is_event, salvaged, .. } => {
+                place.event_id.clone_from(&salvaged.event_id);
+                place.session_id.clone_from(&salvaged.session_id);
+                let is_counted = *is_event || salvaged.session_id.is_some();
+                is_counted.then(|| self.recorded.broken(salvaged)).flatten()
             }
         };
         for flaw in flaws {

@@ -265,6 +265,50 @@ fn one_wrong_field_is_one_error() {
     }
 }
 
+/// A wrong event hides no mistake of its neighbours.
+#[test]
+fn every_mistake_is_an_error() {
+    let id = |at: usize| whole()[at]["event_id"].clone();
+    let end = json!("aaep:agent.session.completed");
+    let folder = tempfile::tempdir().unwrap();
+    for (story, edits, expected) in [
+        (
+            "an end without a summary, and no summary",
+            [(1, "type", end.clone()), (2, "summary_normal", json!(null))],
+            vec![2, 3, 3],
+        ),
+        (
+            "an end without a summary, and no time",
+            [(1, "type", end), (2, "timestamp", json!("x"))],
+            vec![2, 3, 3],
+        ),
+        (
+            "another start, and no context",
+            [(0, "producer", json!({ "agent_id": "x" })), (1, "@context", json!(null))],
+            vec![2, 2],
+        ),
+        (
+            "no tool, and its id again",
+            [(4, "tool", json!(null)), (7, "event_id", id(4))],
+            vec![5, 8],
+        ),
+        (
+            "two of no session",
+            [(4, "session_id", json!("x")), (5, "session_id", json!("y"))],
+            vec![5, 6],
+        ),
+    ] {
+        let mut all = whole();
+        for (at, field, value) in edits {
+            all[at][field] = value;
+        }
+        let shown = run(folder.path(), "aaep validate --json -", &lines(&all));
+        let found = shown.stdout.lines().map(|it| serde_json::from_str::<Value>(it).unwrap());
+        let found: Vec<_> = found.map(|it| it["line"].clone()).collect();
+        assert_eq!(json!(found), json!(expected), "{story}: {}", shown.stdout);
+    }
+}
+
 /// The content of a file decides how its documents are told apart, and not its name.
 #[test]
 fn documents_are_found_whatever_the_name_is() {
