@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::net::UnixStream;
 use tower::ServiceExt;
 
-use crate::remote::{self, Remote};
+use crate::remote::{self, Remote, Target};
 
 pub use crate::remote::Unreachable;
 
@@ -149,6 +149,11 @@ impl Client {
 
     /// A server at an `http://` or `https://` address. HTTPS needs the certificate to trust.
     pub fn network(url: &str, ca_cert: Option<&std::path::Path>) -> Result<Self> {
+        Target::read(url).context("--server")?;
+        let rest = url.split_once("://").map_or("", |(_, rest)| rest.trim_end_matches('/'));
+        if rest.contains(['/', '?', '#', '@']) {
+            bail!("--server: {url}: expected no more than a host and a port");
+        }
         let transport = Transport::Network(Remote::new(url, ca_cert, "--ca-cert")?);
         Ok(Self { transport, identity: Identity::default() })
     }

@@ -38,9 +38,15 @@ impl std::fmt::Debug for Remote {
     }
 }
 
-impl Remote {
-    /// HTTPS needs the certificates to trust; `ca_cert_source` says where to name them.
-    pub fn new(url: &str, ca_cert: Option<&Path>, ca_cert_source: &str) -> Result<Self> {
+/// Where a URL leads.
+pub struct Target {
+    host: String,
+    port: u16,
+    is_https: bool,
+}
+
+impl Target {
+    pub fn read(url: &str) -> Result<Self> {
         let uri: Uri = url.parse().with_context(|| format!("{url}: expected a URL"))?;
         let authority = uri.authority().with_context(|| format!("{url}: expected a host"))?;
         let is_https = match uri.scheme_str() {
@@ -48,19 +54,32 @@ impl Remote {
             Some("https") => true,
             Some(_) | None => bail!("{url}: expected http:// or https://"),
         };
-        let port = authority.port_u16().unwrap_or(if is_https { 443 } else { 80 });
-        let host = authority.host().trim_matches(['[', ']']);
+        let after_host = authority.as_str().rsplit_once(authority.host()).map_or("", |it| it.1);
+        let port = match after_host.strip_prefix(':') {
+            Some(port) => port.parse().ok().filter(|port: &u16| *port > 0),
+            None => Some(if is_https { 443 } else { 80 }),
+        };
+        let port = port.with_context(|| format!("{url}: expected a port from 1 to 65535"))?;
+        let host = authority.host().trim_matches(['[', ']']).to_owned();
+        Ok(Self { host, port, is_https })
+    }
+}
+
+impl Remote {
+    /// HTTPS needs the certificates to trust; `ca_cert_source` says where to name them.
+    pub fn new(url: &str, ca_cert: Option<&Path>, ca_cert_source: &str) -> Result<Self> {
+        let Target { host, port, is_https } = Target::read(url)?;
         let tls = if is_https {
             let ca_cert = ca_cert.with_context(|| {
                 format!("https needs {ca_cert_source}, the certificate to trust")
             })?;
-            let name = ServerName::try_from(host.to_owned())
+            let name = ServerName::try_from(host.clone())
                 .with_context(|| format!("{url}: expected a host name"))?;
             Some((tls_config(ca_cert)?, name))
         } else {
             None
         };
-        let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+        let host = if host.contains(':') { format!("[{host}]") } else { host };
         Ok(Self { address: format!("{host}:{port}"), tls })
     }
 

@@ -99,6 +99,14 @@ fn add_examples(operation: &Operation, document: &mut Value) {
     for place in places {
         let Some(Value::Object(kinds)) = document.pointer(&place).cloned() else { continue };
         for (kind, media) in kinds {
+            let is_request = place.contains("requestBody");
+            let written = examples::of_request(operation.id);
+            if let Some(example) = written.filter(|_| is_request && is_json(&kind)) {
+                if let Some(media) = document.pointer_mut(&place) {
+                    media[&kind]["example"] = example;
+                }
+                continue;
+            }
             let example = match TEXT_EXAMPLES.iter().find(|(id, _)| *id == operation.id) {
                 Some((_, text)) if !place.contains("default") && is_json(&kind) => {
                     serde_json::from_str(text).unwrap_or_default()

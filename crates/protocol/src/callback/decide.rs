@@ -15,9 +15,6 @@ use crate::transfer::decide::{cancelled, is_in_queue, queue_of};
 /// A customer who wants a later call has time to ask again.
 pub const NOT_BEFORE_MAX: Span = Span::from_hours(30 * 24);
 
-/// The reason why a transfer that waited is cancelled.
-const CALLED_BACK: &str = "the customer is called back";
-
 pub fn decide(
     state: Option<&Conversation>,
     command: &Command,
@@ -60,7 +57,7 @@ fn ask(
         note: check_text("note", ask.note.as_deref())?.unwrap_or_default(),
         not_before: ask.not_before,
     };
-    let over = waits.map(|transfer| cancelled(conversation, transfer, CALLED_BACK, context));
+    let over = waits.map(|transfer| cancelled(conversation, transfer, "", context));
     Ok(over.into_iter().chain([ConversationEvent::Callback(Event::Asked(asked))]).collect())
 }
 

@@ -35,8 +35,8 @@ pub const PROTOCOL: &str = "acp";
 /// All of the work is done.
 pub const PERCENT_MAX: f64 = 100.0;
 
-/// What a sender proposes. Every field may be missing in a draft; [`Offer::complete`] says which
-/// ones a proposal needs. The policy of a part states only its differences.
+/// What a sender proposes. Every field may be missing in a draft. The policy of a part states only
+/// its differences.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Offer")]

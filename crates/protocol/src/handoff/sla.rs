@@ -44,7 +44,7 @@ pub struct Slas {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = form::span(SLA_MIN, SLA_MAX))]
     pub validating: Option<Span>,
-    /// The share of a limit after which both agents are warned, in percent; no warning when absent.
+    /// The share of a limit after which the target is warned, in percent; no warning when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = form::range(WARN_PERCENT_MIN, WARN_PERCENT_MAX))]
     pub warn_percent: Option<u8>,

@@ -2,6 +2,7 @@
 //! is not refused.
 
 use super::{Command, Facts};
+use crate::ids::AgentId;
 use crate::roles::{self, Deed};
 use crate::warning::{self, Warning};
 use crate::{agent, conversation, graph, handoff};
@@ -18,7 +19,14 @@ pub(super) fn of(command: &Command, facts: &Facts) -> Vec<Warning> {
             warning::missing(&graph.named(), &facts.kinds)
         }
         Command::Handoff(
-            handoff::Command::Initiate { .. }
+            handoff::Command::Initiate { offer: Some(offer) } | handoff::Command::Draft { offer },
+        ) => {
+            let policy = offer.policy.as_ref();
+            let unbound = policy.into_iter().flat_map(|it| unbound(&it.export_restrictions));
+            cannot_accept(facts).into_iter().chain(unbound).collect()
+        }
+        Command::Handoff(
+            handoff::Command::Initiate { offer: None }
             | handoff::Command::Delegate { .. }
             | handoff::Command::Reassign(_),
         ) => cannot_accept(facts).into_iter().collect(),
@@ -34,6 +42,19 @@ pub(super) fn of(command: &Command, facts: &Facts) -> Vec<Warning> {
         | Command::Erase { .. }
         | Command::Fork(_) => Vec::new(),
     }
+}
+
+/// Programs may agree on restrictions of their own, which the server keeps and does not enforce.
+fn unbound(restrictions: &[String]) -> impl Iterator<Item = Warning> {
+    let is_bound =
+        |rule: &str| rule.strip_prefix("agent:").is_some_and(|id| id.parse::<AgentId>().is_ok());
+    let unbound = restrictions.iter().enumerate().filter(move |(_, rule)| !is_bound(rule));
+    unbound.map(|(index, _)| {
+        let field = format!("policy.export_restrictions[{index}]");
+        let detail = "the server keeps this rule and does not enforce it: it enforces only \
+                      `agent:` and the id of an agent";
+        Warning::new(field, detail)
+    })
 }
 
 /// The target has roles, but none that may accept work. It may get another role later.

@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use clap::Args;
 use protocol::ids::AgentId;
 use protocol::time::{Span, Time};
 use serde_json::{Map, Value, json};
 
+use super::ending::usage;
 use super::{expect_object, read_json};
 use crate::client::{Call, Client, percent_encode};
 
@@ -150,6 +151,12 @@ impl OfferArgs {
             None => json!({}),
         };
         expect_object("--file", &body)?;
+        for (index, (stage, _)) in self.sla.iter().enumerate() {
+            if self.sla[..index].iter().any(|(earlier, _)| earlier == stage) {
+                let said = format!("--sla: expected a stage that is not used twice, not {stage}");
+                return usage(Err(anyhow!(said)));
+            }
+        }
         let sla = self.sla.into_iter().map(|(stage, span)| (stage.to_owned(), json!(span)));
         let given = [
             ("to_agent", json!(self.to)),

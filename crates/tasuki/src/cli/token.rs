@@ -137,5 +137,9 @@ fn parse_span(text: &str) -> Result<Span, String> {
         "s" => 1_000,
         _ => return Err(expected()),
     };
-    number.checked_mul(unit_ms).filter(|ms| *ms > 0).map(Span::from_millis).ok_or_else(expected)
+    let ms = number.checked_mul(unit_ms).ok_or_else(|| "expected less time".to_owned())?;
+    if ms <= 0 {
+        return Err("expected more than no time, such as 90d".to_owned());
+    }
+    Ok(Span::from_millis(ms))
 }

@@ -59,6 +59,11 @@ async fn whoever_does_not_want_to_wait_is_called() {
     assert_eq!((&asked["queue"], &asked["asked_by"]), (&json!("default"), &Value::Null));
     let seen = ok(&desk.bob, Call::get(desk.path(""))).await;
     assert_eq!((&seen["holder"], &seen["transfer_status"]), (&json!("bob"), &json!("cancelled")));
+    // The customer gave no reason, and none is invented for them.
+    let page = ok(&desk.bob, Call::get(desk.path("/messages?limit=200"))).await;
+    let over = page["items"].as_array().expect("a page").iter().map(|it| &it["parts"][0]);
+    let over = over.filter(|part| part["status"] == "cancelled").collect::<Vec<_>>();
+    assert_eq!((over.len(), &over[0]["reason"]), (1, &Value::Null), "{page}");
     let queue = ok(&hana, Call::get("/v1/queues/default")).await;
     assert_eq!((&queue["n_waiting"], &queue["waiting"]), (&json!(0), &json!([])));
     assert_eq!(queue["callbacks"][0]["contact"], "ana@example.com");

@@ -35,7 +35,7 @@ const OF_FORM: [&str; 4] = ["graph_invalid", "json_invalid", "payload_too_large"
 
 /// Rules about several values together, or about a value and the state of the server. No schema
 /// expresses them; docs/gateways/http.md lists them.
-const RELATIONS: [&str; 54] = [
+const RELATIONS: [&str; 55] = [
     "`*` alone, or names",
     "a graph that was saved",
     "a human; a",
@@ -71,6 +71,7 @@ const RELATIONS: [&str; 54] = [
     "names with a text",
     "none, as the graph",
     "nothing for a blind transfer",
+    "nothing for supervisor_consult",
     "null; turns reach a worker",
     "one of the members",
     "one of the task's success criteria",
@@ -141,6 +142,46 @@ fn what_the_schemas_allow_has_the_form_that_is_asked_for() {
     println!("{n_requests} valid requests, by result: {tally:#?}");
     assert!(failures.is_empty(), "{} wrong:\n{}", failures.len(), first(&failures));
     assert!(tally["done"] * 3 > n_requests, "few got through: {tally:?}");
+}
+
+/// The examples of the reference can be sent as they are.
+#[test]
+fn each_example_of_a_request_has_the_form_that_is_asked_for() {
+    let document = gateways::http::openapi();
+    let mut world = World::open();
+    let mut failures = Vec::new();
+    for (path, methods) in document["paths"].as_object().expect("paths") {
+        for (method, described) in methods.as_object().expect("methods") {
+            let example = &described["requestBody"]["content"]["application/json"]["example"];
+            if example.is_null() {
+                continue;
+            }
+            let id = described["operationId"].as_str().expect("an id");
+            let place = world.place(id, method, path);
+            let answer = world.ask(&place, example);
+            let (code, said) = code_and_detail(&answer);
+            let is_of_form = OF_FORM.contains(&code.as_str());
+            if answer.status >= 500 || is_of_form && !said.iter().all(|it| is_of_state(it)) {
+                failures.push(format!("{id}: {example}\n    {}", shown(&answer)));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{} wrong:\n{}", failures.len(), first(&failures));
+}
+
+/// Readers of the reference do not read the code.
+#[test]
+fn no_description_names_what_only_the_code_has() {
+    let document = gateways::http::openapi().to_string();
+    for word in document.split_whitespace() {
+        let path = word.split_once("::").filter(|(from, _)| from.ends_with(char::is_alphanumeric));
+        assert!(path.is_none() && !word.contains("[`"), "{word}");
+    }
+}
+
+/// Texts of refusals for what an example names and the world does not have.
+fn is_of_state(said: &str) -> bool {
+    is_relation(said) && !said.contains("but it is missing")
 }
 
 #[test]

@@ -114,6 +114,21 @@ async fn what_can_never_work_is_refused_and_what_may_work_later_is_pointed_out()
 }
 
 #[tokio::test]
+async fn a_restriction_that_is_not_enforced_is_pointed_out() {
+    let team = team().await;
+    let rules = ["agent:zoe", "zoe", "AGENT:zoe", "agent: zoe", "no export to EU"];
+    let mut proposed = offer("T-1", "bob");
+    proposed["policy"] = json!({ "export_restrictions": rules });
+    for path in ["/v1/handoffs", "/v1/handoffs/drafts"] {
+        let done = ok(&team.alice, Call::post(path, proposed.clone())).await;
+        let warned = done["warnings"].as_array().expect("warnings").iter();
+        let fields: Vec<_> = warned.map(|it| it["field"].clone()).collect();
+        let at = |index| json!(format!("policy.export_restrictions[{index}]"));
+        assert_eq!(fields, [at(1), at(2), at(3), at(4)], "{path}: {done}");
+    }
+}
+
+#[tokio::test]
 async fn a_proposal_to_a_role_that_cannot_accept_is_pointed_out() {
     let team = team().await;
     let roles = |roles: &[&str]| Call::put("/v1/agents/bob/roles", json!({ "roles": roles }));

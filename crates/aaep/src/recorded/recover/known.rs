@@ -1,7 +1,7 @@
 //! Flaws that an earlier, reported event explains: they are not reported again.
 
 use super::{Before, Recovery};
-use crate::event::{Chunk, Event, Payload};
+use crate::event::{Chunk, Event, Payload, Text};
 use crate::flaw::Flaw;
 use crate::machine::{Phase, Session};
 use crate::recorded::One;
@@ -27,6 +27,25 @@ fn known_output(
     let meant = recovery.misnamed_outputs.get(&said).cloned();
     let unnamed = recovery.is_output_unnamed.then_some(None);
     meant.or(unnamed).filter(|meant| *meant != said && continues(meant.as_deref()))
+}
+
+impl Recovery {
+    /// Whether a return belongs to a call that was reported.
+    fn known_call(&mut self, tool: &str, tool_call_id: &mut Option<Text<'_>>) -> Known {
+        let call = (tool.to_owned(), tool_call_id.as_deref().map(str::to_owned));
+        if let Some(at) = self.calls.iter().position(|it| *it == call) {
+            self.calls.remove(at);
+            return Known::Excused;
+        }
+        let is_it = |(misnamed, id): &(String, Option<String>)| {
+            *misnamed == tool && id.as_deref() != tool_call_id.as_deref()
+        };
+        if let Some(at) = self.misnamed_calls.iter().position(is_it) {
+            *tool_call_id = self.misnamed_calls.remove(at).1.map(Into::into);
+            return Known::Patched;
+        }
+        Known::No
+    }
 }
 
 impl One {
@@ -86,18 +105,7 @@ impl One {
                 }
             }
             ("tool" | "tool_call_id", Payload::ToolCompleted { tool, tool_call_id, .. }) => {
-                let call = (tool.as_ref().to_owned(), tool_call_id.as_deref().map(str::to_owned));
-                if let Some(at) = recovery.calls.iter().position(|it| *it == call) {
-                    recovery.calls.remove(at);
-                    return Known::Excused;
-                }
-                let is_it = |(misnamed, id): &(String, Option<String>)| {
-                    *misnamed == **tool && id.as_deref() != tool_call_id.as_deref()
-                };
-                if let Some(at) = recovery.misnamed_calls.iter().position(is_it) {
-                    *tool_call_id = recovery.misnamed_calls.remove(at).1.map(Into::into);
-                    return Known::Patched;
-                }
+                return recovery.known_call(tool, tool_call_id);
             }
             _ => {}
         }

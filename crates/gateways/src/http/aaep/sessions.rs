@@ -44,7 +44,7 @@ impl Names for SessionId {
 }
 
 /// An event, a list of events, or one on each line: of one session, in order.
-/// `aaep::read` reads it; `/schemas/aaep.json` says what an event is.
+/// `/schemas/aaep.json` says what an event is.
 #[derive(Debug, JsonSchema)]
 #[schemars(untagged)]
 pub enum EventsInput {

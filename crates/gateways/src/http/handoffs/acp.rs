@@ -166,11 +166,12 @@ async fn answer(gateway: &Gateway, write: Write<Value>) -> Result<AcpResponse, F
     }
     let id = take_id(&mut fields)?;
     if action == "initiate" && take_dry_run(&mut fields, id)? {
-        let offer = shape(Value::Object(fields))?;
+        let offer = shape(Value::Object(fields)).map_err(|it| with_own_fields(it, &action))?;
         let found = Box::pin(dry_run::try_out(gateway, write, offer)).await?;
         return Ok(AcpResponse { success: true, dry_run: Some(found), ..AcpResponse::default() });
     }
-    let command = command(&action, id, fields, || gateway.engine.new_handoff_id())?;
+    let command = command(&action, id, fields, || gateway.engine.new_handoff_id())
+        .map_err(|problem| with_own_fields(problem, &action))?;
     let target = match (id, &command) {
         (Some(id), _) => Target::Existing(id),
         (None, Command::Draft { .. } | Command::Initiate { .. }) => {
@@ -197,6 +198,22 @@ async fn answer(gateway: &Gateway, write: Write<Value>) -> Result<AcpResponse, F
         metadata: Some(metadata(&done)),
         ..AcpResponse::default()
     })
+}
+
+/// Adds the fields of the request itself to the list of those that an action knows.
+fn with_own_fields(mut problem: Problem, action: &str) -> Problem {
+    let own = match action {
+        "initiate" => "action, dry_run, handoff_id, from_agent",
+        _ => "action, handoff_id, from_agent",
+    };
+    let is_of_request = problem.field.as_deref().is_some_and(|it| !it.contains(['.', '[']));
+    if is_of_request {
+        let known = format!("the fields here are {own}, ");
+        problem.detail = problem.detail.replace("the fields here are ", &known);
+        let none = format!("the fields here are {own}");
+        problem.detail = problem.detail.replace("there are no fields here", &none);
+    }
+    problem
 }
 
 fn metadata(done: &Done) -> AcpMetadata {

@@ -103,6 +103,10 @@ pub async fn propose(
 ) -> Result<Response, Problem> {
     let (write, offer) = write.split();
     let offer = (offer != Offer::default()).then(|| Box::new(offer));
+    if let Some(offer) = &offer {
+        // What is missing is told before the state of the handoff.
+        offer.complete(gateway.engine.clock().now())?;
+    }
     act(&gateway, write, Target::Existing(id), Command::Initiate { offer }).await
 }
 

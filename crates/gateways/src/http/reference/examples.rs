@@ -83,6 +83,47 @@ const DEPTH_MAX: usize = 8;
 /// How many optional fields an example shows.
 const OPTIONAL_MAX: usize = 2;
 
+/// Requests of which a schema says too little to make an example.
+const REQUESTS: [(&str, &str); 6] = [
+    (
+        "announce_events",
+        r#"{"@context":"https://aaep-protocol.org/context/v1",
+            "type":"aaep:agent.session.started","event_id":"evt_1","session_id":"sess_1",
+            "sequence_number":0,"timestamp":"2026-02-21T14:00:00.000Z",
+            "producer":{"agent_id":"bob","agent_name":"Bob"},
+            "summary_normal":"Looks up your bill"}"#,
+    ),
+    (
+        "call_tools",
+        r#"{"form":"openai","epoch":1,"turn":{"role":"assistant","content":null,"tool_calls":[
+            {"id":"call_1","type":"function","function":
+                {"name":"transfer_to_billing","arguments":"{\"reason\":\"a refund\"}"}}]}}"#,
+    ),
+    ("open_conversation", r#"{"agent":"bob","customer":{"name":"Ana"}}"#),
+    (
+        "open_subscription",
+        r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"my-reader",
+            "capabilities":{"languages":["en"],"supports_confirmation_reply":true}}"#,
+    ),
+    (
+        "reply",
+        r#"{"type":"confirmation.reply","subscription_id":"sub_1","reply_token":"rpl_1",
+            "decision":"accept","timestamp":"2026-02-21T14:00:05.000Z"}"#,
+    ),
+    (
+        "save_graph",
+        r#"{"entry":"triage","nodes":[
+            {"id":"triage","kind":"router","default":"helper"},
+            {"id":"helper","kind":"specialist","agent":"bob"}]}"#,
+    ),
+];
+
+/// The example of a request that is written by hand.
+pub fn of_request(operation: &str) -> Option<Value> {
+    let (_, text) = REQUESTS.iter().find(|(id, _)| *id == operation)?;
+    Some(serde_json::from_str(text).expect("our examples are JSON"))
+}
+
 /// A value that has the form of a schema of this document.
 pub fn of(document: &Value, schema: &Value) -> Value {
     Examples { document }.of(schema, "", 0)

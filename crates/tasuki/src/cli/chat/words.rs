@@ -35,7 +35,7 @@ pub fn told(message: &Value, conversation: &Value, reader: &Reader) -> String {
             between_colleagues(&kind, &text(from, "by"), reader)
         }
         Some("system") => {
-            let chat = if is_customers { "your chat".to_owned() } else { chat_of(conversation) };
+            let chat = if is_customers { YOUR_CHAT.to_owned() } else { chat_of(conversation) };
             // If the chat ended and the request was withdrawn with it, no agent answers any more.
             let is_end = conversation["status"] == "closed"
                 && message["number"] == conversation["n_messages"];
@@ -76,6 +76,9 @@ pub fn customer(conversation: &Value) -> String {
     of("name").or(of("external_id")).map_or(UNNAMED.to_owned(), clean)
 }
 
+/// What a customer's own chat is called.
+const YOUR_CHAT: &str = "your chat";
+
 /// `Ana's chat`.
 fn chat_of(conversation: &Value) -> String {
     format!("{}'s chat", customer(conversation))
@@ -103,14 +106,16 @@ fn happened(part: &Value, chat: &str, is_end: bool) -> String {
     };
     let mut lines = vec![format!("* {line}")];
     let reason = match part["reasonBy"].as_str() {
-        Some("customer") => "the customer's reason",
-        Some(_) | None => "reason",
+        Some("customer") => "the customer's reason: ",
+        // Customers read a text that is meant for them.
+        Some(_) | None if chat == YOUR_CHAT => "",
+        Some(_) | None => "reason: ",
     };
     let told =
-        [("reason", reason), ("customerWords", "the customer's words"), ("context", "context")];
+        [("reason", reason), ("customerWords", "the customer's words: "), ("context", "context: ")];
     for (field, label) in told {
         let text = part[field].as_str().unwrap_or_default();
-        lines.extend(text.lines().map(|line| format!("  | {label}: {}", clean(line))));
+        lines.extend(text.lines().map(|line| format!("  | {label}{}", clean(line))));
     }
     lines.join("\n")
 }

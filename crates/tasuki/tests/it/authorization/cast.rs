@@ -86,12 +86,9 @@ impl Cast {
             cast.add_bearers(teamspace).await;
         }
         let operator = cast.operator(OWN);
-        let hermit = Call::put(format!("/v1/agents/{HERMIT}"), json!({ "kind": "worker" }));
-        ok(&operator, hermit).await;
-        let recluse = Call::put(format!("/v1/agents/{RECLUSE}"), json!({ "kind": "human" }));
-        ok(&operator, recluse).await;
-        let backroom = format!("/v1/agents/{BACKROOM}");
-        ok(&operator, Call::put(backroom, json!({ "kind": "queue" }))).await;
+        for (id, kind) in [(HERMIT, "worker"), (RECLUSE, "human"), (BACKROOM, "queue")] {
+            ok(&operator, Call::put(format!("/v1/agents/{id}"), json!({ "kind": kind }))).await;
+        }
         let pick = Call::put(format!("/v1/queues/{BACKROOM}"), json!({ "mode": "pick" }));
         ok(&operator, pick).await;
         for state in ["t.queued", "t.ringing", "t.connected", "t.on_hold", "t.completed"] {
@@ -143,10 +140,7 @@ impl Cast {
         }
         let expired = self.client(teamspace, "expired");
         while expired.call(Call::get("/v1/agents")).await.expect("an answer").status == 200 {}
-        // The human is available, and may pick from the queue.
-        let human = BEARERS.iter().find(|(role, _, _)| *role == "human").expect("a human").1;
-        let there = json!({ "presence": "available" });
-        ok(&operator, Call::put(format!("/v1/agents/{human}/presence"), there)).await;
+        ok(&operator, human_is_there()).await;
         // An agent that every caller can hand a task to.
         let eve = json!({ "kind": "worker", "profile": { "user_selectable": true } });
         ok(&operator, Call::put("/v1/agents/eve", eve)).await;
@@ -265,6 +259,8 @@ impl Cast {
         // People take only so many at once.
         let before = std::mem::take(&mut *self.taken.lock().expect("no test panics"));
         let operator = self.operator(OWN);
+        // Streams that the human had are closed, and on a slow machine that was noticed.
+        ok(&operator, human_is_there()).await;
         for id in before {
             let done = Call::post(format!("/v1/transfers/{id}/cancel"), json!({}));
             operator.call(done).await.expect("an answer");
@@ -497,4 +493,8 @@ fn body_of(action: &str, task: &str) -> Value {
         "extend" | "extend_sla" => json!({ "due": "2027-01-01T00:00:00Z", "why": "it is hard" }),
         _ => json!({}),
     }
+}
+
+fn human_is_there() -> Call {
+    Call::put("/v1/agents/dana/presence", json!({ "presence": "available" }))
 }

@@ -223,8 +223,8 @@ fn one_wrong_document_is_one_error() {
     }
 }
 
-/// Each field of each document of a recording, changed on its own: the wrong event is reported where
-/// it is, or, if it is valid on its own, where a later one contradicts it.
+/// Each field of each document of a recording, changed on its own: the wrong event is reported
+/// where it is, or, if it is valid on its own, where a later one contradicts it.
 #[test]
 fn one_wrong_field_is_one_error() {
     let folder = tempfile::tempdir().unwrap();

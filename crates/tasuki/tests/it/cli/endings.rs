@@ -22,6 +22,11 @@ const ENDINGS: &str = r#"
 2  handoff detect broken.json
 2  agent list --server ftp://127.0.0.1
 2  agent list --server nonsense
+2  agent list --server http://127.0.0.1:99999
+2  agent list --server http://127.0.0.1:abc
+2  agent list --server http://127.0.0.1:
+2  agent list --server http://127.0.0.1:7420/v1
+2  agent list --server http://
 2  agent list --server https://127.0.0.1:1
 2  agent list --server https://127.0.0.1:1 --ca-cert broken.json
 2  agent list --server https://127.0.0.1:1 --ca-cert missing.pem
@@ -30,6 +35,7 @@ const ENDINGS: &str = r#"
 2  message send --as alice --to bob --type system.ack
 2  conversation open --as alice --topology nonsense
 2  handoff initiate --as alice --sla soon
+2  handoff initiate --as alice --sla proposed=5h --sla proposed=2m
 2  handoff initiate --as alice --artifact report
 2  handoff initiate --as alice --ref PAY-311
 2  audit verify --checkpoint missing.txt

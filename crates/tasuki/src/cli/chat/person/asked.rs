@@ -124,7 +124,7 @@ impl RingingRequest {
     /// After `/decline`.
     pub fn declined(&self) -> String {
         match &self.by {
-            By::Customer => format!("you declined; the next person is asked for {}", self.customer),
+            By::Customer => format!("you declined; {} waits for another person", self.customer),
             By::ForAdvice(name) | By::ToTakeOver(name) => format!("you declined; {name} is told"),
         }
     }
