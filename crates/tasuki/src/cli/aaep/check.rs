@@ -123,7 +123,7 @@ enum Content<'a> {
         is_json: bool,
         /// Whether the document may be meant as an event of a session.
         is_event: bool,
-        salvaged: Salvaged,
+        salvaged: Box<Salvaged>,
     },
 }
 
@@ -151,7 +151,7 @@ fn examine_one<'w>(document: Document<'w>, options: &Options) -> Examined<'w> {
     let broken = |column, flaws: Vec<Flaw>, text: &str| {
         let Kind { kind } = serde_json::from_str(text).unwrap_or_default();
         let is_event = kind.is_none_or(|kind| kind.starts_with("aaep:"));
-        let salvaged = salvage(text, &flaws);
+        let salvaged = Box::new(salvage(text, &flaws));
         let content = Content::Broken { is_json: !text.is_empty(), is_event, salvaged };
         Examined { line, column, content, flaws, warnings: Vec::new() }
     };
