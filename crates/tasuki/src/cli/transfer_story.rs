@@ -157,8 +157,11 @@ pub fn known(transfer: &Value) -> Vec<String> {
     let bundle = &transfer["bundle"];
     // The reason's author is the last party that passed it on, which need not be the first
     // requester.
-    let is_customers = transfer["reason_by"] == "customer";
-    let reason = if is_customers { "the customer's reason" } else { "reason" };
+    let reason = match (transfer["reason_by"].as_str(), transfer["type"].as_str()) {
+        (Some("customer"), _) => "the customer's reason",
+        (Some(_), Some("warm" | "blind" | "human_to_human")) => "the latest reason",
+        (_, _) => "reason",
+    };
     let told = [
         (reason, transfer["reason"].as_str().map(str::to_owned)),
         ("the customer's words", bundle["customerWords"].as_str().map(str::to_owned)),
@@ -203,5 +206,9 @@ mod tests {
                 assert!(told.lines().any(|it| it == line), "{line} in {told}");
             }
         }
+        // Another person's reason is not told as that of the first request.
+        let passed = json!({ "requested_by": "agent:bob", "reason": "tax", "reason_by": "agent",
+            "type": "blind" });
+        assert!(tell(&passed, None, now).contains("| the latest reason: tax"));
     }
 }
