@@ -209,3 +209,24 @@ fn the_command_line_prints_warnings() {
         }
     }
 }
+
+/// A misspelt field gets a list of all fields, and a missing one is told before the state.
+#[tokio::test]
+async fn a_wrong_field_is_named_with_all_that_there_are() {
+    let team = team().await;
+    let proposed = ok(&team.alice, Call::post("/v1/handoffs", offer("T-1", "bob"))).await;
+    let id = proposed["handoff_id"].as_str().expect("an id");
+    for (body, known) in [
+        (json!({ "action": "initiate", "dryRun": true }), "action, dry_run, handoff_id"),
+        (json!({ "action": "accept", "handoff_id": id, "why": 1 }), "action, handoff_id"),
+    ] {
+        let said = refused(&team.alice, Call::post("/v1/acp/handoff", body)).await;
+        assert_eq!(said.status, 422, "{said:?}");
+        assert!(said.body.to_string().contains(&format!("fields here are {known}")), "{said:?}");
+    }
+    let path = format!("/v1/handoffs/{id}/initiate");
+    let said = refused(&team.alice, Call::post(&path, json!({ "to_agent": "bob" }))).await;
+    assert_eq!((said.status, &said.body["code"]), (422, &json!("schema_invalid")), "{said:?}");
+    let said = refused(&team.alice, Call::post(&path, json!({}))).await;
+    assert_eq!((said.status, &said.body["code"]), (409, &json!("wrong_state")), "{said:?}");
+}
