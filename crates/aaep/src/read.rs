@@ -21,6 +21,7 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value;
 
 use self::core::{CoreType, ENVELOPE, core_type};
 use self::form::Form;
@@ -151,6 +152,24 @@ pub(super) fn type_of(text: &str) -> Option<Cow<'_, str>> {
     }
     let only: OnlyType<'_> = serde_json::from_str(text).ok()?;
     Some(only.name)
+}
+
+/// Whether the `type` of a document does not fit its fields: it has those of another type, or none
+/// of those that this one requires; all have summaries.
+pub(super) fn is_of_another_type(document: &Value) -> bool {
+    let core = document["type"].as_str().and_then(core_type);
+    let (Some(core), Some(members)) = (core, document.as_object()) else { return false };
+    let is_own =
+        |key: &str| core.shape.fields.iter().chain(ENVELOPE.fields).any(|field| field.name == key);
+    let is_typical = |field: &Field| !field.name.starts_with("summary");
+    let is_of_any = |key: &str| {
+        let mut fields = core::CORE_TYPES.iter().flat_map(|it| it.shape.fields);
+        fields.any(|field| field.name == key && is_typical(field))
+    };
+    let is_required = |field: &&Field| field.required && is_typical(field);
+    let mut required = core.shape.fields.iter().filter(is_required).peekable();
+    members.keys().any(|key| is_of_any(key) && !is_own(key))
+        || (required.peek().is_some() && required.all(|field| !members.contains_key(field.name)))
 }
 
 /// `None` if the text is no JSON, or no object; the report then says so.

@@ -2,7 +2,12 @@
 //! of [`machine`](super::machine). A recording may lack answers, though, so an answer that must
 //! have been given for the session to go on is assumed, and reported.
 
-mod recover;
+mod correct;
+#[cfg(test)]
+mod edits_tests;
+mod missing;
+mod one;
+mod reading;
 mod salvage;
 #[cfg(test)]
 mod tests;
@@ -10,16 +15,13 @@ mod tests;
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use self::recover::Recovery;
+use self::one::One;
 pub use self::salvage::{Salvaged, salvage};
 use super::event::{Decision, Event, Payload};
 use super::flaw::{Flaw, Tier};
-use super::handshake::{Handshake, Response as Said};
+use super::handshake::Handshake;
 use super::machine::rules::{self, Rule};
-use super::machine::{
-    Lasts, NotSettled, Phase, QUESTIONS_MAX, QuestionKind, Response, Session, Used, Weak,
-};
-use base::time::{Span, Time};
+use super::machine::{NotSettled, Phase, Used};
 
 /// A flaw of a recording, or an assumption about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,34 +48,14 @@ pub struct Recorded {
     asked_in: HashMap<String, String>,
     /// The session of the last event that was not a stray one.
     last: Option<String>,
+    /// Whether an event came after it that is a stray one.
+    has_strayed: bool,
     /// Questions without a recorded answer whose call was made.
     taken_as_accepted: HashSet<String>,
     /// Documents whose session could not be read.
     n_unread: u64,
     /// A start whose `session_id` is wrong. It belongs to the next session without a start.
     unnamed_start: Option<Event<'static>>,
-}
-
-#[derive(Debug, Default)]
-struct One {
-    session: Session,
-    used: HashSet<u128>,
-    /// The session if a question that was withdrawn had been accepted before.
-    otherwise: Vec<Otherwise>,
-    recovery: Recovery,
-    /// Questions without a recorded answer whose call was made.
-    taken_as_accepted: Vec<String>,
-    /// The rest cannot be judged.
-    is_given_up: bool,
-    /// It consists only of one event that was meant for another session.
-    is_stray: bool,
-}
-
-#[derive(Debug)]
-struct Otherwise {
-    session: Session,
-    tokens: Vec<String>,
-    event_ids: String,
 }
 
 impl Recorded {
@@ -86,17 +68,18 @@ impl Recorded {
         let id = event.envelope.session_id.as_ref();
         if !self.sessions.contains_key(id) {
             let is_stray = self.belongs_to_last(event);
-            let recovery = Recovery::after(self.n_unread);
-            let mut one = One { recovery, is_stray, ..One::default() };
-            if let Some(start) = (!is_stray).then(|| self.unnamed_start_of(event)).flatten() {
-                // Its flaw is reported already.
-                let _ = one.event(&start);
+            self.begin(id, Some(event), is_stray);
+        } else if self.sessions.get(id).is_some_and(|it| it.is_stray) {
+            let is_again = event.envelope.sequence_number.is_some() && !self.has_strayed;
+            if is_again && self.belongs_to_last(event) {
+                self.has_strayed = true;
+                let expected = self.last.clone().unwrap_or_default();
+                return Some(remark(Weight::Broken, &rules::SAME_SESSION, "session_id", expected));
             }
-            self.sessions.insert(id.to_owned(), one);
-        } else if let Some(one) = self.sessions.get_mut(id) {
-            one.is_stray = false;
+            self.sessions.entry(id.to_owned()).and_modify(|it| it.is_stray = false);
         }
         let one = self.sessions.get_mut(id).expect("it was just put there");
+        self.has_strayed = one.is_stray;
         if !one.is_stray && self.last.as_deref() != Some(id) {
             self.last = Some(id.to_owned());
         }
@@ -109,10 +92,22 @@ impl Recorded {
         if let Some(token) = event.payload.reply_token() {
             self.asked_in.insert(token.to_owned(), meant.to_owned());
         }
-        if event.payload.is_terminal() && one.session.phase() == Phase::Over {
+        if event.payload.is_terminal() && one.is(Phase::Over) {
             self.asked_in.retain(|_, session| session != meant);
         }
         remark
+    }
+
+    /// A session with this first event.
+    fn begin(&mut self, session_id: &str, first: Option<&Event<'_>>, is_stray: bool) {
+        let mut one = One::after(self.n_unread);
+        one.is_stray = is_stray;
+        let start = (!is_stray).then(|| self.unnamed_start_of(session_id, first)).flatten();
+        if let Some(start) = start {
+            // Its flaw is reported already.
+            let _ = one.event(&start);
+        }
+        self.sessions.insert(session_id.to_owned(), one);
     }
 
     /// Whether an event of a session that never began is, apart from its `session_id`, the next
@@ -124,28 +119,30 @@ impl Recorded {
         }
         let Some(id) = &self.last else { return false };
         let Some(one) = self.sessions.get_mut(id) else { return false };
-        if one.is_given_up || one.session.phase() != Phase::Active {
-            return false;
-        }
         let mut meant = event.clone();
         meant.envelope.session_id = id.clone().into();
-        let mut tried = one.session.clone();
-        if follow(&mut tried, &meant, &one.used, &mut Vec::new()).is_err() {
-            return false;
+        let belongs = one.allows(&meant);
+        if belongs {
+            // It is reported where it is.
+            let _ = one.event(&meant);
         }
-        let _ = one.event(&meant);
-        true
+        belongs
     }
 
-    /// The start of the session of this first event, if a start without a session was read.
-    fn unnamed_start_of(&mut self, event: &Event<'_>) -> Option<Event<'static>> {
-        if is_start(event) {
+    /// The start of a session with this first event, if a start without a session was read.
+    fn unnamed_start_of(
+        &mut self,
+        session_id: &str,
+        first: Option<&Event<'_>>,
+    ) -> Option<Event<'static>> {
+        if first.is_some_and(is_start) {
             return None;
         }
         let mut start = self.unnamed_start.take()?;
-        start.envelope.session_id = event.envelope.session_id.as_ref().to_owned().into();
-        start.envelope.agent_id = event.envelope.agent_id.as_ref().to_owned().into();
-        if event.envelope.sequence_number.is_some() {
+        start.envelope.session_id = session_id.to_owned().into();
+        let agent = first.map(|it| it.envelope.agent_id.as_ref()).unwrap_or_default();
+        start.envelope.agent_id = agent.to_owned().into();
+        if first.is_some_and(|it| it.envelope.sequence_number.is_some()) {
             start.envelope.sequence_number.get_or_insert(0);
         }
         Some(start)
@@ -156,32 +153,40 @@ impl Recorded {
     /// a flaw of the session that does not follow from those of the document.
     pub fn broken(&mut self, salvaged: &Salvaged) -> Option<Remark> {
         let Some(session_id) = &salvaged.session_id else {
-            match &salvaged.event {
-                Some(event) if is_start(event) => self.unnamed_start = Some(event.clone()),
-                Some(_) | None => {
-                    self.n_unread += 1;
-                    self.sessions.values_mut().for_each(|one| one.recovery.lose());
-                }
+            self.broken_of_no_session(salvaged);
+            return None;
+        };
+        if !self.sessions.contains_key(session_id) {
+            self.begin(session_id, salvaged.events.first(), false);
+        }
+        let one = self.sessions.get_mut(session_id).expect("it was just put there");
+        one.is_stray = false;
+        self.last = Some(session_id.clone());
+        if one.is_given_up {
+            return None;
+        }
+        let tokens = salvaged.events.iter().filter_map(|it| it.payload.reply_token());
+        self.asked_in.extend(tokens.map(|it| (it.to_owned(), session_id.clone())));
+        one.broken(salvaged)
+    }
+
+    /// A start belongs to the next session, and another event to the only open one, if it fits.
+    fn broken_of_no_session(&mut self, salvaged: &Salvaged) {
+        if let Some(start) = salvaged.events.first().filter(|it| is_start(it)) {
+            self.unnamed_start = Some(start.clone());
+            return;
+        }
+        let mut open = self.sessions.iter().filter(|(_, it)| it.is_open());
+        if let (Some((id, only)), None) = (open.next(), open.next()) {
+            let meant = salvaged.of_session(id);
+            if meant.events.iter().any(|it| only.allows(it)) {
+                // Its flaw is reported already.
+                let _ = self.broken(&meant);
+                return;
             }
-            return None;
-        };
-        let Some(event) = &salvaged.event else {
-            let one = self.sessions.entry(session_id.clone()).or_default();
-            one.recovery.lose();
-            one.used.extend(salvaged.event_id.clone().map(|id| digest(&Used::Event(id))));
-            return None;
-        };
-        let mut event = event.clone();
-        let mut number = is_start(&event).then_some(1);
-        if let Some(one) = self.sessions.get(session_id).filter(|_| !is_start(&event)) {
-            number = one.complete(&mut event, salvaged);
         }
-        let is_numbered = event.envelope.sequence_number.is_some();
-        let remark = self.event(&event);
-        if let Some(one) = self.sessions.get_mut(session_id) {
-            one.recovery.salvaged(&event.payload, salvaged, number.filter(|_| !is_numbered));
-        }
-        remark.filter(|it| it.weight == Weight::Broken && !salvaged.explains(&it.flaw))
+        self.n_unread += 1;
+        self.sessions.values_mut().for_each(One::lose);
     }
 
     /// The first recorded event of a session that had already begun. Without its start, the rest
@@ -216,40 +221,12 @@ impl Recorded {
         if one.is_given_up {
             return None;
         }
-        let due = one.session.pending().iter().find(|it| it.reply_token() == token)?.due();
-        // Another clock decided whether it was in time. Here its place among the events decides.
-        let at = before(due);
-        let settled = match reply {
-            Handshake::ConfirmationReply(reply) => {
-                let is_other = reply.modified_action.is_some();
-                let decision = if is_other { Decision::Reject } else { reply.decision };
-                one.session.resolve(token, decision, at, Lasts::WithoutEnd)
-            }
-            Handshake::ClarificationReply(reply) => {
-                let response = match &reply.response {
-                    Said::Truth(yes) => Response::Flag(*yes),
-                    Said::Number(number) => Response::Number(number.as_f64().unwrap_or(f64::NAN)),
-                    Said::Text(text) => Response::Text(text),
-                };
-                one.session.answer(token, response, at)
-            }
-            Handshake::Request(_)
-            | Handshake::Accepted(_)
-            | Handshake::Rejected(_)
-            | Handshake::Renegotiate(_)
-            | Handshake::Close(_) => return None,
-        };
-        settled.err().map(idle)
+        one.reply(token, reply).map(idle)
     }
 
     /// The sessions without an end, by their ids.
     pub fn unfinished(&self) -> Vec<(&str, Remark)> {
-        let is_open = |one: &One| {
-            one.session.phase() == Phase::Active
-                && !one.is_given_up
-                && !one.is_stray
-                && !one.recovery.has_ended()
-        };
+        let is_open = |one: &One| one.is_open() && one.is(Phase::Active) && !one.has_ended();
         let open = self.sessions.iter().filter(|(_, one)| is_open(one));
         let mut open: Vec<_> = open
             .map(|(id, _)| {
@@ -262,196 +239,14 @@ impl Recorded {
     }
 }
 
-impl One {
-    fn event(&mut self, event: &Event<'_>) -> Option<Remark> {
-        if self.is_repeat(event) {
-            let expected = "each event once; this one came before";
-            return Some(remark(Weight::Broken, &rules::EVENT_ONCE, "event_id", expected));
-        }
-        self.recovery.count_without_start(&event.payload);
-        match self.judge(event) {
-            Ok(assumed) => {
-                self.recovery.passed(&event.payload);
-                assumed
-            }
-            Err(flaw) => self.go_on(event, flaw),
-        }
-    }
-
-    /// Fills in the fields of an invalid event that could not be read. If the number stays unknown,
-    /// returns the one that the next event may have.
-    fn complete(&self, event: &mut Event<'static>, salvaged: &Salvaged) -> Option<u64> {
-        let Event { envelope, payload } = event;
-        if envelope.agent_id.is_empty() {
-            envelope.agent_id = self.session.agent_id().to_owned().into();
-        }
-        if envelope.sequence_number.is_none() {
-            envelope.sequence_number = self.session.next_number();
-        }
-        let open = self.session.loose_ends();
-        if let Payload::ToolCompleted { tool, tool_call_id, .. } = payload
-            && salvaged.is_flawed("tool_call_id")
-        {
-            let call = open.calls.iter().find(|(open, _)| *open == &**tool);
-            *tool_call_id = call.and_then(|(_, id)| *id).map(|id| id.to_owned().into());
-        }
-        if let (Payload::OutputStreaming(chunk), [(output, _)]) = (payload, &open.outputs[..])
-            && salvaged.is_flawed("output_id")
-            && chunk.position > 0
-        {
-            chunk.output_id = output.map(|id| id.to_owned().into());
-        }
-        let (next, _) = self.recovery.number?;
-        next.map(|next| next.saturating_add(1))
-    }
-
-    /// Whether the same event, with its number, came before.
-    fn is_repeat(&self, event: &Event<'_>) -> bool {
-        let id = Used::Event(event.envelope.event_id.as_ref().to_owned());
-        let number = event.envelope.sequence_number;
-        let is_old = number.zip(self.session.next_number()).is_some_and(|(got, next)| got < next);
-        is_old && self.used.contains(&digest(&id))
-    }
-
-    /// The flaw of an event; otherwise the assumption that was needed, if any.
-    fn judge(&mut self, event: &Event<'_>) -> Result<Option<Remark>, Flaw> {
-        let is_change = matches!(event.payload, Payload::StateChanged { .. });
-        let before =
-            (is_change && !self.session.pending().is_empty()).then(|| self.session.clone());
-        let active = event.payload.is_terminal().then(|| self.session.clone());
-        let mut uses = Vec::new();
-        let followed = follow(&mut self.session, event, &self.used, &mut uses);
-        let assumed = match followed {
-            Ok(is_withdrawal) => {
-                self.otherwise.retain_mut(|it| it.follow(event, &self.used));
-                if let Some(before) = before.filter(|_| is_withdrawal) {
-                    self.suppose(&before, event);
-                }
-                None
-            }
-            Err(flaw) => match self.assume(event, &flaw, &mut uses) {
-                Some(remark) => Some(remark),
-                None => return Err(flaw),
-            },
-        };
-        self.used.extend(uses.iter().map(digest));
-        if let Some(active) = active {
-            self.ended(active);
-        }
-        Ok(assumed)
-    }
-
-    /// Keeps alternatives in which one or all of the questions withdrawn here had been accepted.
-    fn suppose(&mut self, before: &Session, event: &Event<'_>) {
-        let asked = confirmations(before);
-        let each = asked.iter().map(std::slice::from_ref);
-        let all = (asked.len() > 1).then_some(asked.as_slice());
-        for questions in each.chain(all).take(QUESTIONS_MAX + 1) {
-            let Some(mut supposed) = Otherwise::accepting(before, questions) else { continue };
-            if supposed.follow(event, &self.used) {
-                self.otherwise.push(supposed);
-            }
-        }
-    }
-
-    /// A session in which this event is right, if an unrecorded answer would make it so.
-    fn assume(&mut self, event: &Event<'_>, flaw: &Flaw, uses: &mut Vec<Used>) -> Option<Remark> {
-        match &event.payload {
-            Payload::ToolInvoked { .. } => {
-                let asked = confirmations(&self.session);
-                let now = asked.iter().map(std::slice::from_ref);
-                let now = now.filter_map(|one| Otherwise::accepting(&self.session, one));
-                let mut all: Vec<_> = now.collect();
-                all.append(&mut self.otherwise);
-                let is_it =
-                    |it: &mut Otherwise| follow(&mut it.session, event, &self.used, uses).is_ok();
-                let at = all.iter_mut().position(is_it)?;
-                let Otherwise { session, tokens, event_ids } = all.swap_remove(at);
-                self.session = session;
-                self.taken_as_accepted.extend(tokens);
-                all.retain_mut(|it| it.follow(event, &self.used));
-                self.otherwise = all;
-                let expected =
-                    format!("an answer to {event_ids}, taken as accepted, as its call was made");
-                Some(remark(Weight::Assumed, &rules::CONSENT, "reply_token", expected))
-            }
-            Payload::SessionCompleted if flaw.rule == rules::SETTLED.number => {
-                // A cancelled end withdraws the open questions, and is otherwise the same.
-                let open = self.session.pending().first().map(|it| it.event_id().to_owned())?;
-                let other = Event { payload: Payload::SessionCancelled, ..event.clone() };
-                follow(&mut self.session, &other, &self.used, uses).ok()?;
-                let expected =
-                    format!("an answer to {open}, taken as given, as the session is over");
-                Some(remark(Weight::Assumed, &rules::SETTLED, "reply_token", expected))
-            }
-            Payload::SessionStarted { .. }
-            | Payload::SessionCompleted
-            | Payload::SessionErrored
-            | Payload::SessionCancelled
-            | Payload::StateChanged { .. }
-            | Payload::ProgressUpdated { .. }
-            | Payload::ToolCompleted { .. }
-            | Payload::OutputStreaming(_)
-            | Payload::AwaitingConfirmation(_)
-            | Payload::AwaitingClarification(_)
-            | Payload::HandoffRequested(_)
-            | Payload::Extension { .. } => None,
-        }
-    }
-
-    fn give_up(&mut self) {
-        *self = Self { is_given_up: true, ..Self::default() };
-    }
-}
-
-impl Otherwise {
-    fn accepting(before: &Session, questions: &[(String, String, Time)]) -> Option<Self> {
-        let mut session = before.clone();
-        for (token, _, due) in questions {
-            let at = self::before(*due);
-            session.resolve(token, Decision::Accept, at, Lasts::WithoutEnd).ok()?;
-        }
-        let event_ids: Vec<_> = questions.iter().map(|(_, event_id, _)| &**event_id).collect();
-        let tokens = questions.iter().map(|(token, _, _)| token.clone()).collect();
-        Some(Self { session, tokens, event_ids: event_ids.join(" and ") })
-    }
-
-    fn follow(&mut self, event: &Event<'_>, used: &HashSet<u128>) -> bool {
-        follow(&mut self.session, event, used, &mut Vec::new()).is_ok()
-    }
-}
-
 fn is_start(event: &Event<'_>) -> bool {
     matches!(event.payload, Payload::SessionStarted { .. })
-}
-
-/// Whether the event withdraws a question, or its flaw.
-fn follow(
-    session: &mut Session,
-    event: &Event<'_>,
-    used: &HashSet<u128>,
-    uses: &mut Vec<Used>,
-) -> Result<bool, Flaw> {
-    let at = Time::from_millis(event.envelope.timestamp_micros / 1_000);
-    let is_used = |id: &Used| used.contains(&digest(id));
-    let followed = session.follow(event, at, Weak::Allowed, &is_used, uses)?;
-    Ok(!followed.withdrawn.is_empty())
 }
 
 /// Proposing another action refuses the one that was asked about.
 fn is_refusal(reply: &Handshake) -> bool {
     let Handshake::ConfirmationReply(reply) = reply else { return false };
     reply.modified_action.is_some() || reply.decision == Decision::Reject
-}
-
-/// Token, event and due time of each open confirmation.
-fn confirmations(session: &Session) -> Vec<(String, String, Time)> {
-    let asked = session.pending().iter().filter(|it| it.kind() == QuestionKind::Confirmation);
-    asked.map(|it| (it.reply_token().to_owned(), it.event_id().to_owned(), it.due())).collect()
-}
-
-fn before(due: Time) -> Time {
-    Time::from_millis(due.as_millis() - Span::from_millis(1).as_millis())
 }
 
 /// Ids are many and long, so only a fingerprint of 128 bits is kept.

@@ -61,6 +61,26 @@ impl Outputs {
         }
     }
 
+    pub(super) fn suppose_renamed(&mut self, from: Option<&str>, to: Option<&str>) {
+        let open = self.open().into_iter().find(|(id, _)| *id == from);
+        let Some((_, length)) = open else { return };
+        match from {
+            None => self.unnamed = Unnamed::Unstarted,
+            Some(id) => self.open.retain(|output| output.id != id),
+        }
+        match to {
+            None => self.unnamed = Unnamed::Open(length),
+            Some(id) => self.open.push(Output { id: id.to_owned(), length }),
+        }
+    }
+
+    pub(super) fn suppose_complete(&mut self, output: Option<&str>) {
+        match output {
+            None => self.unnamed = Unnamed::Complete,
+            Some(id) => self.open.retain(|output| output.id != id),
+        }
+    }
+
     pub(super) fn check_all_complete(&self) -> Result<(), Flaw> {
         match self.open().first() {
             None => Ok(()),

@@ -38,9 +38,47 @@ impl Session {
         self.timestamp_micros
     }
 
+    /// The state that was announced last.
+    pub fn suppose_state(&mut self, state: &str) {
+        self.consents.told();
+        self.state.suppose(state);
+    }
+
+    /// A question was asked, and settled.
+    pub fn suppose_asked(&mut self) {
+        self.state.implied.awaiting_input = true;
+        self.consents.told();
+    }
+
+    /// A call has returned.
+    pub fn suppose_returned(&mut self, tool: &str, id: Option<&str>) {
+        self.calls.suppose_returned(tool, id);
+        self.state.implied.calling_tool = true;
+    }
+
     /// Calls that should have returned by now.
-    pub fn suppose_returned(&mut self) {
+    pub fn suppose_all_returned(&mut self) {
         self.calls = Calls::default();
+    }
+
+    /// An output has another id.
+    pub fn suppose_renamed(&mut self, from: Option<&str>, to: Option<&str>) {
+        self.outputs.suppose_renamed(from, to);
+    }
+
+    /// An output is complete.
+    pub fn suppose_complete(&mut self, output: Option<&str>) {
+        self.outputs.suppose_complete(output);
+    }
+
+    /// The ids of the calls that were accepted and are not made.
+    pub fn accepted_calls(&self) -> impl Iterator<Item = &str> {
+        self.consents.accepted_calls()
+    }
+
+    /// The oldest action that was accepted is done.
+    pub fn suppose_done(&mut self) {
+        self.consents.suppose_done();
     }
 
     /// Applies an event that breaks a rule of its type as if it were right.
@@ -80,8 +118,7 @@ impl Session {
                 self.consents.told();
             }
             Payload::AwaitingConfirmation(_) | Payload::AwaitingClarification(_) => {
-                self.state.implied.awaiting_input = true;
-                self.consents.told();
+                self.suppose_asked();
             }
             Payload::HandoffRequested(_) => {
                 self.state.implied.handing_off = true;

@@ -89,7 +89,9 @@ impl Calls {
     /// A return that fits no call: the call that was probably meant has returned.
     pub(super) fn suppose_returned(&mut self, tool: &str, id: Option<&str>) {
         let has_id = |call: &OpenCall| id.is_some() && call.tool_call_id.as_deref() == id;
-        let at = self.open.iter().position(has_id);
+        let is_it = |call: &OpenCall| call.tool == tool && call.tool_call_id.as_deref() == id;
+        let at = self.open.iter().position(is_it);
+        let at = at.or_else(|| self.open.iter().position(has_id));
         if let Some(at) = at.or_else(|| self.open.iter().position(|call| call.tool == tool)) {
             self.open.remove(at);
         }

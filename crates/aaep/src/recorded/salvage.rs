@@ -2,37 +2,41 @@
 
 use serde_json::Value;
 
+use super::is_start;
 use crate::event::{
     Chunk, Clarification, Confirmation, Decision, Envelope, Event, HandoffRequest, Link, Payload,
     Reversibility, Risk, TargetKind, Text, ToolStatus, Urgency,
 };
 use crate::flaw::Flaw;
+use crate::read::is_of_another_type;
 use base::time::Time;
 
-/// Fields that later events refer to. One that breaks its form is as good as missing.
+/// Fields of the envelope that later events are compared with. One that breaks its form is as good
+/// as missing.
+pub(super) const ENVELOPE: &[&str] =
+    &["event_id", "session_id", "timestamp", "producer.agent_id", "sequence_number"];
+
+/// The same of the payload: without it, what the event did is not certain.
 const REFERRED_TO: &[&str] = &[
-    "event_id",
-    "session_id",
-    "timestamp",
-    "producer.agent_id",
-    "sequence_number",
     "tool",
     "tool_call_id",
     "output_id",
     "reply_token",
-    "from_state",
     "to_state",
     "extensions.tasuki.tool_call_id",
     "extensions.tasuki.action_hash",
 ];
 
 /// The readable parts of an invalid document.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Salvaged {
     pub session_id: Option<String>,
     pub event_id: Option<String>,
-    /// The event, if it has the fields that the rules of its type use.
-    pub(super) event: Option<Event<'static>>,
+    /// The event, if it has the fields that the rules of its type use. Several if one of them is
+    /// unreadable and can only be this or that.
+    pub(super) events: Vec<Event<'static>>,
+    /// Whether the event may also have been of another type, or about something else.
+    pub(super) may_be_another: bool,
     /// The fields that are wrong.
     flawed: Vec<String>,
 }
@@ -41,17 +45,57 @@ pub struct Salvaged {
 pub fn salvage(document: &str, flaws: &[Flaw]) -> Salvaged {
     let mut value: Value = serde_json::from_str(document).unwrap_or_default();
     let flawed: Vec<String> = flaws.iter().map(|flaw| flaw.field.clone()).collect();
-    for field in flawed.iter().filter(|field| REFERRED_TO.contains(&field.as_str())) {
+    let is_referred_to = |field: &&String| {
+        ENVELOPE.iter().chain(REFERRED_TO).any(|referred_to| *referred_to == field.as_str())
+    };
+    let may_be_another = is_of_another_type(&value)
+        || flawed
+            .iter()
+            .any(|field| field.starts_with("extensions") || REFERRED_TO.contains(&field.as_str()));
+    for field in flawed.iter().filter(is_referred_to) {
         if let Some(at) = value.pointer_mut(&format!("/{}", field.replace('.', "/"))) {
             *at = Value::Null;
         }
     }
     let owned = |name: &str| value[name].as_str().map(str::to_owned);
     let (session_id, event_id) = (owned("session_id"), owned("event_id"));
-    Salvaged { session_id, event_id, event: event(&value), flawed }
+    let events = event(&value).map_or_else(Vec::new, |it| vec![it]);
+    let mut salvaged = Salvaged { session_id, event_id, events, may_be_another, flawed };
+    salvaged.add_other();
+    salvaged
 }
 
 impl Salvaged {
+    /// The event with the other value of a field that can have two.
+    fn add_other(&mut self) {
+        let Some(event) = self.events.first() else { return };
+        let mut other = event.clone();
+        if is_start(&other) && self.is_flawed("sequence_number") {
+            other.envelope.sequence_number = Some(0);
+        } else if let Payload::ToolInvoked { irreversible, .. } = &mut other.payload
+            && self.is_flawed("irreversible")
+        {
+            *irreversible = !*irreversible;
+        } else if let Payload::OutputStreaming(chunk) = &mut other.payload
+            && self.is_flawed("complete")
+        {
+            chunk.complete = !chunk.complete;
+        } else {
+            return;
+        }
+        self.events.push(other);
+    }
+
+    /// The same, as part of this session.
+    pub(super) fn of_session(&self, session_id: &str) -> Self {
+        let mut meant = self.clone();
+        meant.session_id = Some(session_id.to_owned());
+        for event in &mut meant.events {
+            event.envelope.session_id = session_id.to_owned().into();
+        }
+        meant
+    }
+
     /// Whether the document breaks the form of this field, or of a part of it.
     pub(super) fn is_flawed(&self, field: &str) -> bool {
         self.flawed.iter().any(|flawed| {
@@ -63,11 +107,11 @@ impl Salvaged {
     /// Whether a broken rule of its session follows from the wrong fields.
     pub(super) fn explains(&self, flaw: &Flaw) -> bool {
         let causes: &[&str] = match flaw.field.as_str() {
-            "position" | "output_id" => &["position", "output_id", "complete"],
-            "tool" | "tool_call_id" => &["tool", "tool_call_id"],
-            "irreversible" => &["irreversible", "tool_call_id", "extensions", "tool"],
             "producer.agent_id" => &["producer"],
-            field if field.starts_with("extensions.") => &["extensions", "tool_call_id"],
+            field if ENVELOPE.contains(&field) => return self.is_flawed(field),
+            _ if self.may_be_another => return true,
+            "position" | "output_id" => &["position", "output_id", "complete"],
+            "irreversible" => &["irreversible", "tool"],
             field => return self.is_flawed(field),
         };
         causes.iter().any(|cause| self.is_flawed(cause))
@@ -107,7 +151,8 @@ fn payload(value: &Value) -> Option<Payload<'static>> {
         "session.errored" => Payload::SessionErrored,
         "session.cancelled" => Payload::SessionCancelled,
         "state.changed" => {
-            Payload::StateChanged { from: text("from_state")?, to: text("to_state")? }
+            let from = text("from_state").unwrap_or_default();
+            Payload::StateChanged { from, to: text("to_state")? }
         }
         "progress.updated" => Payload::ProgressUpdated { percent: None },
         "tool.invoked" => Payload::ToolInvoked {
@@ -119,7 +164,7 @@ fn payload(value: &Value) -> Option<Payload<'static>> {
             irreversible: value.get("irreversible").is_some_and(|it| *it != false),
         },
         "tool.completed" => Payload::ToolCompleted {
-            tool: text("tool")?,
+            tool: text("tool").unwrap_or_default(),
             tool_call_id: text("tool_call_id"),
             status: ToolStatus::Success,
         },
@@ -127,7 +172,7 @@ fn payload(value: &Value) -> Option<Payload<'static>> {
             // Without its text, where the next one begins is unknown.
             text: text("chunk")?,
             position: value["position"].as_u64()?,
-            complete: value["complete"].as_bool()?,
+            complete: value["complete"].as_bool().unwrap_or_default(),
             coalesce_hint: None,
             output_id: text("output_id"),
             language: None,

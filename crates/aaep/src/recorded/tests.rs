@@ -4,7 +4,7 @@ use serde_json::Number;
 
 use super::*;
 use crate::event::Envelope;
-use crate::handshake::{ClarificationReply, ConfirmationReply};
+use crate::handshake::{ClarificationReply, ConfirmationReply, Response as Said};
 use crate::machine::table_tests::legal::legal;
 use crate::machine::table_tests::script::{Answer, Script, Step, steps};
 use crate::read::read;
@@ -43,13 +43,17 @@ an output goes on after its end | start; chunk 0 Hi last; chunk 2 you; chunk 5 x
 left too early | start; state idle>calling_tool; call f; state calling_tool>thinking; return f; complete | broken 4.3.2
 never returned | start; state idle>calling_tool; call f; state calling_tool>thinking; complete | broken 4.3.2
 over too early | start; call f; complete | broken 4.3.2
-another producer | start; progress agent=other; progress agent=other; progress; complete | broken 2.2.5
+another producer | start; progress agent=other; progress; complete | broken 2.2.5
+another producer from here | start; progress agent=other; progress agent=other; complete agent=other | broken 2.2.5
+another producer, and back | start; progress agent=other; progress agent=other; progress; complete | broken 2.2.5, broken 2.2.5
 back in time | start; progress; progress back; progress; complete | broken 3
-asked with a token twice | start; ask t1; answer t1 blue; ask t1; complete | broken 6.2.4, assumed 4.5.3
+asked with a token twice | start; ask t1; answer t1 blue; ask t1; complete | broken 6.2.4
 an id twice | start; progress id=evt_a; progress id=evt_a; complete | broken 3
 another producer, again | start; progress agent=other; progress; progress agent=other; complete | broken 2.2.5, broken 2.2.5
 an end in place of the start | complete; progress; return f; complete | broken 4.1.1, assumed 4.5.2
-two without a number | start n=0; progress; progress; progress n=3; return f n=4; complete n=5 | broken 3, broken 4.5.2
+one without a number | start n=0; progress; progress n=2; return f n=3; complete n=4 | broken 3, broken 4.5.2
+none with a number from here | start n=0; progress; progress; return f; complete | broken 3, broken 4.5.2
+two without a number | start n=0; progress; progress; progress n=3; return f n=4; complete n=5 | broken 3, broken 3, broken 4.5.2
 a chunk without its output | start; chunk 0 Hi out=a; chunk 2 you; chunk 5 x out=a last; complete | broken 4.3.3
 a first chunk without its output | start; chunk 0 Hi; chunk 2 you out=a; chunk 5 x out=a last; complete | broken 4.3.3
 a last chunk of another output | start; chunk 0 Hi out=a; chunk 2 you out=b last; complete | broken 4.3.3
@@ -255,7 +259,8 @@ fn a_broken_document_makes_no_later_event_wrong() {
     let zero = r#""sequence_number":0"#;
     let null = r#""sequence_number":null"#;
     let first = format!("{start},{zero},{agent}}}");
-    let then_call = |number: &str| format!("{call},{number},{agent},\"tool\":\"f\"}}");
+    let then_call =
+        |number: &str| format!("{call},{number},{agent},\"tool\":\"f\",\"tool_call_id\":7}}");
     let rest = "return f c1 n=2; return g n=3; complete n=4";
     for (mistake, documents, text) in [
         ("no producer", vec![format!("{start},{zero},\"producer\":null}}")], "progress n=1"),
@@ -270,7 +275,8 @@ fn a_broken_document_makes_no_later_event_wrong() {
             assert_eq!(recorded.broken(&salvaged(document)), None, "{mistake}");
         }
         let remarks = steps(text).filter_map(|line| follow(&mut recorded, script.step(line)));
-        let told: Vec<_> = remarks.map(|remark| tell(&remark)).collect();
+        let broken = remarks.filter(|remark| remark.weight == Weight::Broken);
+        let told: Vec<_> = broken.map(|remark| tell(&remark)).collect();
         let expected: &[&str] = if text == rest { &["broken 4.5.2"] } else { &[] };
         assert_eq!(told, expected, "{mistake}");
     }
@@ -293,7 +299,7 @@ fn an_unreadable_call_is_the_accepted_one() {
         }
     }
     let told: Vec<_> = told.iter().map(tell).collect();
-    assert_eq!(told, ["assumed 4.5.2", "assumed 4.5.3"]);
+    assert_eq!(told, ["assumed 4.5.2"]);
 }
 
 /// A chunk without its text is one error: where the next one begins cannot be known.
@@ -381,7 +387,7 @@ fn tell(remark: &Remark) -> String {
     format!("{weight} {}", remark.flaw.rule)
 }
 
-fn decided(reply_token: String, decision: Decision) -> Handshake {
+pub(super) fn decided(reply_token: String, decision: Decision) -> Handshake {
     Handshake::ConfirmationReply(ConfirmationReply {
         reply_token,
         decision,
@@ -394,7 +400,7 @@ fn decided(reply_token: String, decision: Decision) -> Handshake {
     })
 }
 
-fn answered(reply_token: String, answer: Answer) -> Handshake {
+pub(super) fn answered(reply_token: String, answer: Answer) -> Handshake {
     let response = match answer {
         Answer::Text(text) => Said::Text(text),
         Answer::Flag(flag) => Said::Truth(flag),

@@ -52,6 +52,17 @@ impl Consents {
         });
     }
 
+    /// The calls that accepts name and wait for.
+    pub(in crate::machine) fn accepted_calls(&self) -> impl Iterator<Item = &str> {
+        self.grants.iter().filter_map(|grant| grant.target.tool_call_id.as_deref())
+    }
+
+    /// The oldest accept that waits for its call is used up.
+    pub(in crate::machine) fn suppose_done(&mut self) {
+        let owed = self.grants.iter().position(|grant| grant.is_owed);
+        owed.map(|index| self.grants.remove(index));
+    }
+
     /// The accept that names exactly this call; of several, one that is enough for it.
     fn exact(&self, act: &Act<'_>) -> Option<usize> {
         let mut exact = (0..self.grants.len()).filter(|index| act.is_of(&self.grants[*index]));

@@ -275,12 +275,12 @@ fn every_mistake_is_an_error() {
         (
             "an end without a summary, and no summary",
             [(1, "type", end.clone()), (2, "summary_normal", json!(null))],
-            vec![2, 3, 3],
+            vec![2, 3],
         ),
         (
             "an end without a summary, and no time",
             [(1, "type", end), (2, "timestamp", json!("x"))],
-            vec![2, 3, 3],
+            vec![2, 3],
         ),
         (
             "another start, and no context",

@@ -1,0 +1,342 @@
+//! One recorded session. After a wrong event, it can be read in several ways. A later event is
+//! wrong if it is wrong in all of them, and a reading in which it is wrong is dropped if there is
+//! another. So one wrong event is one error, it hides no later one, and makes no later event wrong.
+
+use std::collections::HashSet;
+
+use super::reading::{Assumed, Reading, just_before};
+use super::salvage::{ENVELOPE, Salvaged};
+use super::{Remark, Weight, digest, is_start, remark};
+use crate::event::{Decision, Event, Payload, Urgency};
+use crate::flaw::Flaw;
+use crate::handshake::{Handshake, Response as Said};
+use crate::machine::rules;
+use crate::machine::{Lasts, NotSettled, Phase, Response, Used};
+
+/// The most readings of a session; the less likely ones are dropped.
+const READINGS_MAX: usize = 32;
+
+#[derive(Debug)]
+pub(super) struct One {
+    /// Never empty.
+    readings: Vec<Reading>,
+    /// Fingerprints of the ids that were used.
+    used: HashSet<u128>,
+    /// Questions without a recorded answer whose call was made.
+    pub(super) taken_as_accepted: Vec<String>,
+    /// The rest cannot be judged.
+    pub(super) is_given_up: bool,
+    /// It consists only of one event that was meant for another session.
+    pub(super) is_stray: bool,
+}
+
+impl Default for One {
+    fn default() -> Self {
+        Self::after(0)
+    }
+}
+
+impl One {
+    /// A session some of whose events may be among these unreadable ones.
+    pub(super) fn after(n_unread: u64) -> Self {
+        Self {
+            readings: vec![Reading::after(n_unread)],
+            used: HashSet::new(),
+            taken_as_accepted: Vec::new(),
+            is_given_up: false,
+            is_stray: false,
+        }
+    }
+
+    pub(super) fn give_up(&mut self) {
+        *self = Self { is_given_up: true, ..Self::default() };
+    }
+
+    /// Whether it is in this phase, in each reading.
+    pub(super) fn is(&self, phase: Phase) -> bool {
+        self.readings.iter().all(|it| it.session.phase() == phase)
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.readings.iter().any(|it| it.has_ended)
+    }
+
+    /// Whether this would be a right event.
+    pub(super) fn allows(&self, event: &Event<'_>) -> bool {
+        let allows = |it: &Reading| match it.clone().add(event, &self.used) {
+            Ok(_) => true,
+            Err(flaw) => !it.with_missing(event, &flaw, &self.used).0.is_empty(),
+        };
+        self.is_open() && self.readings.iter().any(allows)
+    }
+
+    /// Whether more events may follow.
+    pub(super) fn is_open(&self) -> bool {
+        let is_active = |it: &Reading| it.session.phase() == Phase::Active;
+        self.readings.iter().any(is_active) && !self.is_given_up && !self.is_stray
+    }
+
+    pub(super) fn event(&mut self, event: &Event<'_>) -> Option<Remark> {
+        if self.is_repeat(event) {
+            let expected = "each event once; this one came before";
+            return Some(remark(Weight::Broken, &rules::EVENT_ONCE, "event_id", expected));
+        }
+        let remark = self.add(event);
+        self.use_up(Some(&event.envelope.event_id));
+        remark
+    }
+
+    fn add(&mut self, event: &Event<'_>) -> Option<Remark> {
+        if let [only] = &mut self.readings[..]
+            && let Ok(assumed) = only.add(event, &self.used)
+        {
+            return assumed.and_then(|it| self.assumed(it));
+        }
+        let tried = std::mem::take(&mut self.readings).into_iter().map(|it| (it, event));
+        let Tried { right, supposed, wrong } = self.try_all(tried.collect());
+        if !right.is_empty() {
+            return self.keep_right(right, supposed);
+        }
+        if let Some((_, flaw)) = supposed.first() {
+            let remark = Remark { weight: Weight::Assumed, flaw: flaw.clone() };
+            self.keep(supposed.into_iter().map(|(reading, _)| reading).collect());
+            return Some(remark);
+        }
+        let flaw = likely_flaw(&wrong).expect("there was a reading").clone();
+        self.keep(self.correct(&wrong));
+        Some(Remark { weight: Weight::Broken, flaw })
+    }
+
+    /// Adds an event to readings, each time as it is meant there.
+    fn try_all<E: AsEvent + Clone>(&self, all: Vec<(Reading, E)>) -> Tried<E> {
+        let mut tried = Tried { right: Vec::new(), supposed: Vec::new(), wrong: Vec::new() };
+        for (mut reading, event) in all {
+            match reading.add(event.as_event(), &self.used) {
+                Ok(assumed) => tried.right.push((reading, assumed)),
+                Err(flaw) => {
+                    let (supposed, still_wrong) =
+                        reading.with_missing(event.as_event(), &flaw, &self.used);
+                    tried.supposed.extend(supposed.into_iter().map(|it| (it, flaw.clone())));
+                    tried.wrong.push((reading, event.clone(), flaw));
+                    let still_wrong = still_wrong.into_iter();
+                    tried.wrong.extend(still_wrong.map(|(it, flaw)| (it, event.clone(), flaw)));
+                }
+            }
+        }
+        tried
+    }
+
+    fn correct<E: AsEvent>(&self, wrong: &[(Reading, E, Flaw)]) -> Vec<Reading> {
+        let corrected = wrong.iter().flat_map(|(reading, event, flaw)| {
+            reading.corrected(event.as_event(), flaw, &self.used)
+        });
+        corrected.collect()
+    }
+
+    fn keep_right(
+        &mut self,
+        mut right: Vec<(Reading, Option<Assumed>)>,
+        supposed: Vec<(Reading, Flaw)>,
+    ) -> Option<Remark> {
+        // A reading that needs no assumption is more likely.
+        right.sort_by_key(|(_, assumed)| assumed.is_some());
+        let assumed = right[0].1.take();
+        let right = right.into_iter().map(|(reading, _)| reading);
+        let supposed = supposed.into_iter().map(|(reading, _)| reading);
+        self.keep(right.chain(supposed).collect());
+        assumed.and_then(|it| self.assumed(it))
+    }
+
+    fn assumed(&mut self, assumed: Assumed) -> Option<Remark> {
+        self.taken_as_accepted.extend(assumed.tokens);
+        Some(assumed.remark)
+    }
+
+    /// Keeps each of these readings once.
+    fn keep(&mut self, readings: Vec<Reading>) {
+        self.readings.clear();
+        for reading in readings {
+            if self.readings.len() == READINGS_MAX {
+                break;
+            }
+            if !self.readings.contains(&reading) {
+                self.readings.push(reading);
+            }
+        }
+    }
+
+    /// The id of an event is used in each reading. Other ids are, once only one reading is left.
+    fn use_up(&mut self, event_id: Option<&str>) {
+        self.used.extend(event_id.map(|id| digest(&Used::Event(id.to_owned()))));
+        if let [only] = &mut self.readings[..] {
+            self.used.extend(only.used.drain());
+        }
+        if self.is(Phase::Over) {
+            self.used = HashSet::new();
+        }
+    }
+
+    /// Whether the same event, with its number, came before.
+    fn is_repeat(&self, event: &Event<'_>) -> bool {
+        let Some(number) = event.envelope.sequence_number else { return false };
+        let id = Used::Event(event.envelope.event_id.as_ref().to_owned());
+        let is_old = |it: &Reading| it.session.next_number().is_some_and(|next| number < next);
+        self.readings.iter().all(is_old) && self.used.contains(&digest(&id))
+    }
+
+    /// One more event could not be read at all, and may be of this session.
+    pub(super) fn lose(&mut self) {
+        for reading in &mut self.readings {
+            reading.miss(1);
+            reading.n_unnumbered += 1;
+        }
+    }
+
+    /// An invalid event. Returns a flaw of the session that does not follow from those of the
+    /// document.
+    pub(super) fn broken(&mut self, salvaged: &Salvaged) -> Option<Remark> {
+        let remark = if salvaged.events.is_empty() {
+            self.lose();
+            None
+        } else {
+            self.salvage(salvaged)
+        };
+        self.use_up(salvaged.event_id.as_deref());
+        remark
+    }
+
+    fn salvage(&mut self, salvaged: &Salvaged) -> Option<Remark> {
+        let before = std::mem::take(&mut self.readings);
+        let mut tried = Vec::new();
+        for reading in &before {
+            let events = salvaged.events.iter();
+            tried.extend(events.map(|it| (reading.clone(), reading.completed(it, salvaged))));
+        }
+        let Tried { right, supposed, wrong } = self.try_all(tried);
+        let mut remark = None;
+        let mut readings: Vec<_> = right.into_iter().map(|(reading, _)| reading).collect();
+        readings.extend(supposed.into_iter().map(|(reading, _)| reading));
+        if readings.is_empty() {
+            let flaw = likely_flaw(&wrong).filter(|flaw| !salvaged.explains(flaw)).cloned();
+            remark = flaw.map(|flaw| Remark { weight: Weight::Broken, flaw });
+            readings = self.correct(&wrong);
+        }
+        if salvaged.may_be_another {
+            let lost = before.into_iter().map(|mut it| {
+                it.lose_one(salvaged);
+                it
+            });
+            readings.extend(lost);
+        }
+        self.keep(readings);
+        remark
+    }
+
+    /// A recorded answer to a question of this session. The first one counts.
+    pub(super) fn reply(&mut self, token: &str, reply: &Handshake) -> Option<NotSettled> {
+        let settled = self.readings.iter_mut().filter_map(|it| it.settle(token, reply));
+        let all: Vec<_> = settled.collect();
+        if all.iter().any(Result::is_ok) {
+            return None;
+        }
+        all.into_iter().find_map(Result::err)
+    }
+}
+
+/// How an event fits into readings.
+struct Tried<E> {
+    right: Vec<(Reading, Option<Assumed>)>,
+    /// Right if some of the missing events are supposed; with the flaw if they are not.
+    supposed: Vec<(Reading, Flaw)>,
+    wrong: Vec<(Reading, E, Flaw)>,
+}
+
+/// The flaw in the reading that fits best: one in which the envelope is right, if there is one.
+fn likely_flaw<E>(wrong: &[(Reading, E, Flaw)]) -> Option<&Flaw> {
+    let flaws = || wrong.iter().map(|(_, _, flaw)| flaw);
+    let is_inside = |flaw: &&Flaw| !ENVELOPE.contains(&flaw.field.as_str());
+    flaws().find(is_inside).or_else(|| flaws().next())
+}
+
+trait AsEvent {
+    fn as_event(&self) -> &Event<'_>;
+}
+
+impl AsEvent for &Event<'_> {
+    fn as_event(&self) -> &Event<'_> {
+        self
+    }
+}
+
+impl AsEvent for Event<'static> {
+    fn as_event(&self) -> &Event<'_> {
+        self
+    }
+}
+
+impl Reading {
+    /// An invalid event with the fields that could not be read filled in.
+    fn completed(&self, event: &Event<'static>, salvaged: &Salvaged) -> Event<'static> {
+        let mut event = event.clone();
+        if salvaged.is_flawed("urgency") {
+            event.envelope.urgency = Some(Urgency::Critical);
+        }
+        if self.session.phase() != Phase::Active || is_start(&event) {
+            return event;
+        }
+        let envelope = &mut event.envelope;
+        if envelope.agent_id.is_empty() {
+            envelope.agent_id = self.session.agent_id().to_owned().into();
+        }
+        if salvaged.is_flawed("sequence_number") {
+            envelope.sequence_number = self.session.next_number();
+        }
+        if salvaged.is_flawed("timestamp") {
+            envelope.timestamp_micros = self.session.timestamp_micros();
+        }
+        if let Payload::StateChanged { from, .. } = &mut event.payload
+            && salvaged.is_flawed("from_state")
+        {
+            *from = self.session.state().to_owned().into();
+        }
+        event
+    }
+
+    /// The event with this number was another one.
+    fn lose_one(&mut self, salvaged: &Salvaged) {
+        self.miss(1);
+        let got = salvaged.events.first().and_then(|it| it.envelope.sequence_number);
+        match (self.session.next_number(), self.session.phase()) {
+            (Some(next), Phase::Active) if got.is_none_or(|got| got == next) => {
+                self.session.suppose_number(Some(next.saturating_add(1)));
+            }
+            (_, _) => self.n_unnumbered += 1,
+        }
+    }
+
+    fn settle(&mut self, token: &str, reply: &Handshake) -> Option<Result<(), NotSettled>> {
+        let due = self.session.pending().iter().find(|it| it.reply_token() == token)?.due();
+        let at = just_before(due);
+        let settled = match reply {
+            Handshake::ConfirmationReply(reply) => {
+                let is_other = reply.modified_action.is_some();
+                let decision = if is_other { Decision::Reject } else { reply.decision };
+                self.session.resolve(token, decision, at, Lasts::WithoutEnd)
+            }
+            Handshake::ClarificationReply(reply) => {
+                let response = match &reply.response {
+                    Said::Truth(yes) => Response::Flag(*yes),
+                    Said::Number(number) => Response::Number(number.as_f64().unwrap_or(f64::NAN)),
+                    Said::Text(text) => Response::Text(text),
+                };
+                self.session.answer(token, response, at)
+            }
+            Handshake::Request(_)
+            | Handshake::Accepted(_)
+            | Handshake::Rejected(_)
+            | Handshake::Renegotiate(_)
+            | Handshake::Close(_) => return None,
+        };
+        Some(settled.map(|_| ()))
+    }
+}
