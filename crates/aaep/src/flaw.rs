@@ -40,6 +40,14 @@ impl Tier {
     }
 }
 
+impl Flaw {
+    /// Whether it is a flaw of this field, or of a part of it.
+    pub fn is_in(&self, field: &str) -> bool {
+        let rest = self.field.strip_prefix(field);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    }
+}
+
 impl fmt::Display for Flaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: expected {} (rule {})", self.field, self.expected, self.rule)

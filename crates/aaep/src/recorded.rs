@@ -12,7 +12,7 @@ mod salvage;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use self::one::One;
@@ -22,6 +22,9 @@ use super::flaw::{Flaw, Tier};
 use super::handshake::Handshake;
 use super::machine::rules::{self, Rule};
 use super::machine::{NotSettled, Phase, Used};
+
+/// The most sessions to which an event with a wrong `session_id` may belong.
+const RECENT_MAX: usize = 8;
 
 /// A flaw of a recording, or an assumption about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,8 +49,8 @@ pub struct Recorded {
     sessions: HashMap<String, One>,
     /// The session of each question.
     asked_in: HashMap<String, String>,
-    /// The session of the last event that was not a stray one.
-    last: Option<String>,
+    /// The sessions of the last events that were not stray ones, the last first.
+    recent: VecDeque<String>,
     /// Whether an event came after it that is a stray one.
     has_strayed: bool,
     /// Questions without a recorded answer whose call was made.
@@ -66,36 +69,52 @@ impl Recorded {
     /// Adds one more event.
     pub fn event(&mut self, event: &Event<'_>) -> Option<Remark> {
         let id = event.envelope.session_id.as_ref();
+        let mut meant = None;
         if !self.sessions.contains_key(id) {
-            let is_stray = self.belongs_to_last(event);
-            self.begin(id, Some(event), is_stray);
+            meant = self.belongs_elsewhere(event);
+            self.begin(id, Some(event), meant.is_some());
         } else if self.sessions.get(id).is_some_and(|it| it.is_stray) {
             let is_again = event.envelope.sequence_number.is_some() && !self.has_strayed;
-            if is_again && self.belongs_to_last(event) {
+            meant = is_again.then(|| self.belongs_elsewhere(event)).flatten();
+            if let Some(expected) = meant {
                 self.has_strayed = true;
-                let expected = self.last.clone().unwrap_or_default();
                 return Some(remark(Weight::Broken, &rules::SAME_SESSION, "session_id", expected));
             }
             self.sessions.entry(id.to_owned()).and_modify(|it| it.is_stray = false);
         }
         let one = self.sessions.get_mut(id).expect("it was just put there");
         self.has_strayed = one.is_stray;
-        if !one.is_stray && self.last.as_deref() != Some(id) {
-            self.last = Some(id.to_owned());
-        }
         if one.is_given_up {
             return None;
         }
         let remark = one.event(event);
+        let is_over = event.payload.is_terminal() && one.is(Phase::Over);
         self.taken_as_accepted.extend(one.taken_as_accepted.drain(..));
-        let meant = self.last.as_deref().filter(|_| one.is_stray).unwrap_or(id);
+        if !one.is_stray {
+            self.visit(id);
+            if remark.as_ref().is_some_and(|it| it.weight == Weight::Broken) {
+                // It may also belong to another session, where nothing is missing then.
+                self.belongs_elsewhere(event);
+            }
+        }
+        let meant = meant.as_deref().unwrap_or(id);
         if let Some(token) = event.payload.reply_token() {
             self.asked_in.insert(token.to_owned(), meant.to_owned());
         }
-        if event.payload.is_terminal() && one.is(Phase::Over) {
+        if is_over {
             self.asked_in.retain(|_, session| session != meant);
         }
         remark
+    }
+
+    /// The session is the last one now.
+    fn visit(&mut self, id: &str) {
+        if self.recent.front().is_some_and(|last| last == id) {
+            return;
+        }
+        self.recent.retain(|it| it != id);
+        self.recent.truncate(RECENT_MAX - 1);
+        self.recent.push_front(id.to_owned());
     }
 
     /// A session with this first event.
@@ -110,23 +129,22 @@ impl Recorded {
         self.sessions.insert(session_id.to_owned(), one);
     }
 
-    /// Whether an event of a session that never began is, apart from its `session_id`, the next
-    /// event of the session before it. It then counts there, so that nothing is missing in that
-    /// one.
-    fn belongs_to_last(&mut self, event: &Event<'_>) -> bool {
+    /// The session of which an event may be the next one, apart from its `session_id`. It may then
+    /// have had its effect there, so that nothing is missing in that one.
+    fn belongs_elsewhere(&mut self, event: &Event<'_>) -> Option<String> {
         if is_start(event) {
-            return false;
+            return None;
         }
-        let Some(id) = &self.last else { return false };
-        let Some(one) = self.sessions.get_mut(id) else { return false };
-        let mut meant = event.clone();
-        meant.envelope.session_id = id.clone().into();
-        let belongs = one.allows(&meant);
-        if belongs {
-            // It is reported where it is.
-            let _ = one.event(&meant);
+        let mut found = None;
+        for id in self.recent.iter().filter(|id| **id != event.envelope.session_id) {
+            let Some(one) = self.sessions.get_mut(id) else { continue };
+            let mut meant = event.clone();
+            meant.envelope.session_id = id.clone().into();
+            if one.may_have(&meant) {
+                found.get_or_insert_with(|| id.clone());
+            }
         }
-        belongs
+        found
     }
 
     /// The start of a session with this first event, if a start without a session was read.
@@ -161,13 +179,14 @@ impl Recorded {
         }
         let one = self.sessions.get_mut(session_id).expect("it was just put there");
         one.is_stray = false;
-        self.last = Some(session_id.clone());
         if one.is_given_up {
             return None;
         }
+        let remark = one.broken(salvaged);
+        self.visit(session_id);
         let tokens = salvaged.events.iter().filter_map(|it| it.payload.reply_token());
         self.asked_in.extend(tokens.map(|it| (it.to_owned(), session_id.clone())));
-        one.broken(salvaged)
+        remark
     }
 
     /// A start belongs to the next session, and another event to the only open one, if it fits.

@@ -28,6 +28,7 @@ mod needs;
 pub mod package;
 pub mod readers;
 pub mod reject_reason;
+pub mod restrictions;
 pub mod sla;
 pub mod state;
 pub mod status;

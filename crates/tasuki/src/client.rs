@@ -149,9 +149,7 @@ impl Client {
 
     /// A server at an `http://` or `https://` address. HTTPS needs the certificate to trust.
     pub fn network(url: &str, ca_cert: Option<&std::path::Path>) -> Result<Self> {
-        Target::read(url).context("--server")?;
-        let rest = url.split_once("://").map_or("", |(_, rest)| rest.trim_end_matches('/'));
-        if rest.contains(['/', '?', '#', '@']) {
+        if Target::read(url).context("--server")?.has_more {
             bail!("--server: {url}: expected no more than a host and a port");
         }
         let transport = Transport::Network(Remote::new(url, ca_cert, "--ca-cert")?);

@@ -43,6 +43,8 @@ pub struct Target {
     host: String,
     port: u16,
     is_https: bool,
+    /// Whether the URL has more than a host and a port.
+    pub has_more: bool,
 }
 
 impl Target {
@@ -61,14 +63,16 @@ impl Target {
         };
         let port = port.with_context(|| format!("{url}: expected a port from 1 to 65535"))?;
         let host = authority.host().trim_matches(['[', ']']).to_owned();
-        Ok(Self { host, port, is_https })
+        let path = uri.path_and_query().map_or("/", |it| it.as_str());
+        let has_more = path != "/" || url.contains('#') || authority.as_str().contains('@');
+        Ok(Self { host, port, is_https, has_more })
     }
 }
 
 impl Remote {
     /// HTTPS needs the certificates to trust; `ca_cert_source` says where to name them.
     pub fn new(url: &str, ca_cert: Option<&Path>, ca_cert_source: &str) -> Result<Self> {
-        let Target { host, port, is_https } = Target::read(url)?;
+        let Target { host, port, is_https, has_more: _ } = Target::read(url)?;
         let tls = if is_https {
             let ca_cert = ca_cert.with_context(|| {
                 format!("https needs {ca_cert_source}, the certificate to trust")

@@ -112,10 +112,7 @@ impl Report {
 
     /// Whether a member of the document breaks its schema.
     pub(super) fn breaks_schema_at(&self, member: &str) -> bool {
-        self.schema.iter().any(|flaw| {
-            let rest = flaw.field.strip_prefix(member);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-        })
+        self.schema.iter().any(|flaw| flaw.is_in(member))
     }
 
     pub(super) fn is_clean(&self) -> bool {

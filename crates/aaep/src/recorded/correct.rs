@@ -1,4 +1,4 @@
-//! The ways in which a session may go on after a wrong event: the event does not belong there, or it
+//! The ways in which a session may go on after a wrong event: the event does not belong there, it
 //! was meant otherwise, or an earlier event was wrong.
 
 use std::borrow::Cow;
@@ -54,23 +54,27 @@ impl Reading {
                 };
                 match reading.add(&event, used) {
                     Ok(_) => readings.push(reading),
-                    Err(flaw) => next.extend(reading.ways(&event, &flaw, used)),
+                    Err(flaw) => {
+                        let (supposed, _) = reading.with_missing(&event, &flaw, used);
+                        readings.extend(supposed);
+                        next.extend(reading.ways(&event, &flaw, used));
+                    }
                 }
             }
             open = next;
         }
-        readings.extend(self.without(event, flaw));
+        readings.extend(self.without(event, flaw, used));
         readings
     }
 
     /// The readings in which the event does not belong here.
-    fn without(&self, event: &Event<'_>, flaw: &Flaw) -> Vec<Self> {
+    fn without(&self, event: &Event<'_>, flaw: &Flaw, used: &HashSet<u128>) -> Vec<Self> {
         let (got, next) = (event.envelope.sequence_number, self.session.next_number());
         let mut elsewhere = self.clone();
         if let Some(number) = got.filter(|_| self.session.phase() != Phase::Over)
             && next.is_none_or(|next| number > next)
         {
-            elsewhere.early.insert(number);
+            elsewhere.came_early(number);
         }
         let mut readings = Vec::new();
         if got == next && self.session.phase() == Phase::Active {
@@ -78,13 +82,20 @@ impl Reading {
             let mut counted = self.clone();
             counted.session.suppose_number(next.map(|next| next.saturating_add(1)));
             readings.push(counted.clone());
-            if flaw.field == "type" {
+            if flaw.field == "type" || self.has_made(&event.payload, used) {
                 counted.miss(1);
                 readings.push(counted);
             }
         }
         readings.push(elsewhere);
         readings
+    }
+
+    /// Whether a call has the id of an earlier one: it is another call, of unknown id.
+    fn has_made(&self, payload: &Payload<'_>, used: &HashSet<u128>) -> bool {
+        let Payload::ToolInvoked { tool_call_id: Some(id), .. } = payload else { return false };
+        let id = digest(&Used::Call(id.as_ref().to_owned()));
+        used.contains(&id) || self.used.contains(&id)
     }
 
     fn ways<'e>(&self, event: &Event<'e>, flaw: &Flaw, used: &HashSet<u128>) -> Vec<Way<'e>> {
@@ -153,7 +164,9 @@ impl Reading {
         counted.session.suppose_started(event);
         let next = event.envelope.sequence_number.map(|number| number.saturating_add(1));
         counted.session.suppose_number(next);
-        vec![Way::open(self.clone(), patched), Way::settled(counted)]
+        let unnumbered = self::patched(event, |it| it.envelope.sequence_number = None);
+        let open = [patched, unnumbered].map(|it| Way::open(self.clone(), it));
+        open.into_iter().chain([Way::settled(counted)]).collect()
     }
 
     /// Its number is wrong, or those before are, or events are missing.
@@ -170,39 +183,8 @@ impl Reading {
 
     /// A field of its payload is wrong, or the event before that it refers to is.
     fn meant_otherwise<'e>(&self, event: &Event<'e>, flaw: &Flaw) -> Vec<Way<'e>> {
-        let mut ways = Vec::new();
-        let mut retry = |change: &dyn Fn(&mut Event<'e>)| {
-            ways.push(Way::open(self.clone(), patched(event, change)));
-        };
-        match (flaw.field.as_str(), &event.payload) {
-            ("default_decision", _) => retry(&|it| {
-                if let Payload::AwaitingConfirmation(asked) = &mut it.payload {
-                    asked.default_decision = Decision::Reject;
-                }
-            }),
-            ("reply_token", _) => retry(&|it| {
-                if let Payload::AwaitingConfirmation(asked) = &mut it.payload {
-                    again(&mut asked.reply_token);
-                }
-                if let Payload::AwaitingClarification(asked) = &mut it.payload {
-                    again(&mut asked.reply_token);
-                }
-            }),
-            ("extensions.tasuki.tool_call_id", Payload::AwaitingConfirmation(_)) => {
-                retry(&|it| it.envelope.link.tool_call_id = None);
-            }
-            // The rule expects the id that was confirmed; of another rule it expects a sentence.
-            ("tool_call_id", Payload::ToolInvoked { .. })
-                if flaw.rule == rules::BOUND.number && !flaw.expected.contains(' ') =>
-            {
-                retry(&|it| {
-                    if let Payload::ToolInvoked { tool_call_id, .. } = &mut it.payload {
-                        *tool_call_id = Some(flaw.expected.clone().into());
-                    }
-                });
-            }
-            _ => {}
-        }
+        let repaired = repaired(event, flaw).map(|it| Way::open(self.clone(), it));
+        let mut ways: Vec<_> = repaired.into_iter().collect();
         let mut counted = self.clone();
         counted.suppose(event);
         ways.push(Way::settled(counted.clone()));
@@ -211,27 +193,8 @@ impl Reading {
                 counted.session.suppose_done();
                 counted.session.suppose_asked();
                 ways.push(Way::settled(counted));
-                for id in self.session.accepted_calls() {
-                    let mut counted = self.clone();
-                    counted.suppose(&patched(event, |it| {
-                        if let Payload::ToolInvoked { tool_call_id, .. } = &mut it.payload {
-                            *tool_call_id = Some(id.to_owned().into());
-                        }
-                    }));
-                    ways.push(Way::settled(counted));
-                }
-                let harmless = patched(event, |it| {
-                    if let Payload::ToolInvoked { irreversible, .. } = &mut it.payload {
-                        *irreversible = false;
-                    }
-                });
-                if harmless != *event {
-                    ways.push(Way::open(self.clone(), harmless));
-                }
                 let call = (&**tool, tool_call_id.as_deref());
-                if self.session.loose_ends().calls.contains(&call) {
-                    ways.push(Way::settled(self.returned(event, call)));
-                }
+                self.of_another_call(event, call, &mut ways);
             }
             Payload::ToolCompleted { .. } => {
                 for call in self.session.loose_ends().calls {
@@ -242,7 +205,7 @@ impl Reading {
                 ways.push(Way::settled(counted));
             }
             Payload::OutputStreaming(chunk) => {
-                self.of_another_output(event, chunk, flaw, &mut ways)
+                self.of_another_output(event, chunk, flaw, &mut ways);
             }
             Payload::StateChanged { .. } => {
                 counted.session.suppose_all_returned();
@@ -259,6 +222,31 @@ impl Reading {
             | Payload::Extension { .. } => {}
         }
         ways
+    }
+
+    /// The call is another one that was accepted, or can be undone, or is the return of itself.
+    fn of_another_call<'e>(
+        &self,
+        event: &Event<'e>,
+        call: (&str, Option<&str>),
+        ways: &mut Vec<Way<'e>>,
+    ) {
+        for id in self.session.accepted_calls() {
+            let mut counted = self.clone();
+            counted.suppose(&with_call_id(event, id));
+            ways.push(Way::settled(counted));
+        }
+        let harmless = patched(event, |it| {
+            if let Payload::ToolInvoked { irreversible, .. } = &mut it.payload {
+                *irreversible = false;
+            }
+        });
+        if harmless != *event {
+            ways.push(Way::open(self.clone(), harmless));
+        }
+        if self.session.loose_ends().calls.contains(&call) {
+            ways.push(Way::settled(self.returned(event, call)));
+        }
     }
 
     /// The event is the return of this call.
@@ -307,6 +295,44 @@ impl Reading {
             ways.push(Way::settled(reused));
         }
     }
+}
+
+/// The event with the value that the rule expects, if there is only one.
+fn repaired<'e>(event: &Event<'e>, flaw: &Flaw) -> Option<Event<'e>> {
+    let repaired = match (flaw.field.as_str(), &event.payload) {
+        ("default_decision", _) => patched(event, |it| {
+            if let Payload::AwaitingConfirmation(asked) = &mut it.payload {
+                asked.default_decision = Decision::Reject;
+            }
+        }),
+        ("reply_token", _) => patched(event, |it| {
+            if let Payload::AwaitingConfirmation(asked) = &mut it.payload {
+                again(&mut asked.reply_token);
+            }
+            if let Payload::AwaitingClarification(asked) = &mut it.payload {
+                again(&mut asked.reply_token);
+            }
+        }),
+        ("extensions.tasuki.tool_call_id", Payload::AwaitingConfirmation(_)) => {
+            patched(event, |it| it.envelope.link.tool_call_id = None)
+        }
+        // The rule expects the id that was confirmed; of another rule it expects a sentence.
+        ("tool_call_id", Payload::ToolInvoked { .. })
+            if flaw.rule == rules::BOUND.number && !flaw.expected.contains(' ') =>
+        {
+            with_call_id(event, &flaw.expected)
+        }
+        _ => return None,
+    };
+    Some(repaired)
+}
+
+fn with_call_id<'e>(event: &Event<'e>, id: &str) -> Event<'e> {
+    patched(event, |it| {
+        if let Payload::ToolInvoked { tool_call_id, .. } = &mut it.payload {
+            *tool_call_id = Some(id.to_owned().into());
+        }
+    })
 }
 
 fn patched<'e>(event: &Event<'e>, change: impl FnOnce(&mut Event<'e>)) -> Event<'e> {

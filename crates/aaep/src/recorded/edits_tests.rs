@@ -104,7 +104,8 @@ fn document(event: &Event<'_>) -> Value {
         }),
     };
     let ours = json!({
-        "tool_call_id": envelope.link.tool_call_id, "action_hash": envelope.link.action_hash.as_ref().map(|it| it.repeat(32)),
+        "tool_call_id": envelope.link.tool_call_id,
+        "action_hash": envelope.link.action_hash.as_ref().map(|it| it.repeat(32)),
     });
     let all = document.as_object_mut().expect("an object");
     all.extend(more.as_object().expect("an object").clone());
@@ -294,4 +295,55 @@ fn two_wrong_events_are_two_errors() {
     }
     println!("{n_pairs} pairs");
     assert!(failed.is_empty(), "{failed:#?}");
+}
+
+/// One event at another place is one error, where it is or where it is missing.
+#[test]
+fn one_moved_event_is_one_error() {
+    let (all, mut n_moves, mut failed) = (recordings(), 0, Vec::new());
+    for lines in &all[all.len() - NUMBERED.len()..] {
+        let kinds: Vec<_> = lines.iter().map(kind).collect();
+        for from in 0..lines.len() {
+            for to in (0..lines.len()).filter(|to| *to != from) {
+                let mut moved = lines.clone();
+                let event = moved.remove(from);
+                moved.insert(to, event);
+                n_moves += 1;
+                let wrong = check(&moved);
+                if wrong.len() > 1 {
+                    failed.push(format!("{from} to {to}: {wrong:?} of {kinds:?}"));
+                }
+            }
+        }
+    }
+    println!("{n_moves} moves");
+    assert!(failed.is_empty(), "{failed:#?}");
+}
+
+/// The id of another session, also of one that goes on at the same time.
+#[test]
+fn one_wrong_session_is_one_error() {
+    let of = |session: &str, number: u64| {
+        let kinds =
+            ["session.started", "progress.updated", "progress.updated", "session.completed"];
+        json!({
+            "@context": "https://aaep-protocol.org/context/v1",
+            "type": format!("aaep:agent.{}", kinds[number as usize]),
+            "event_id": format!("evt_{}{number}", &session[5..]), "session_id": session,
+            "timestamp": "2026-05-28T20:26:42.000Z", "producer": { "agent_id": "teller" },
+            "summary_normal": "Says so", "progress": { "percent": 50 }, "sequence_number": number,
+        })
+    };
+    let both = |number| [of("sess_a", number), of("sess_b", number)];
+    let lines: Vec<_> = (0..4).flat_map(both).map(Line::Event).collect();
+    assert_eq!(check(&lines), [0; 0]);
+    for (at, line) in lines.iter().enumerate().skip(2) {
+        for other in ["sess_a", "sess_b", "sess_c"] {
+            let Line::Event(right) = line else { panic!("only events") };
+            let mut edited = right.clone();
+            edited["session_id"] = other.into();
+            let wrong = check(&with(&lines, [(at, &edited)]));
+            assert!(wrong.len() <= 1, "{other} of {at}: {wrong:?}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::reading::Reading;
-use crate::event::{Event, Payload, Risk};
+use crate::event::{Envelope, Event, Payload, Risk, Text};
 use crate::flaw::Flaw;
 use crate::machine::rules::{self, Rule};
 
@@ -72,80 +72,42 @@ impl Reading {
         let is_output = self.has_ended && flaw.field == "output_id";
         let is_missing =
             is_output || BROKEN.iter().any(|(rule, field)| is(rule) && *field == flaw.field);
-        if !is_missing
-            || self.n_missing == 0
-            || self.is_late(event)
-            || matches!(event.payload, Payload::SessionStarted { .. })
-        {
+        let is_start = matches!(event.payload, Payload::SessionStarted { .. });
+        if !is_missing || is_start || self.n_missing == 0 || self.is_late(event) {
             return Vec::new();
         }
-        let less = || {
-            let mut other = self.clone();
-            other.miss_one_less();
-            other
-        };
-        let ends = self.session.loose_ends();
-        let returned = || {
-            let calls = ends.calls.iter().map(|(tool, id)| {
-                let mut other = less();
-                other.session.suppose_returned(tool, *id);
-                Supposed::Before(other)
-            });
-            calls.collect()
-        };
         if is(&rules::STARTS) {
-            let mut other = less();
-            other.suppose_started(event);
-            return vec![Supposed::Before(other)];
+            return vec![self.with_one(|it| it.suppose_started(event))];
         }
-        if flaw.field == "type" && is(&rules::CALLS_CLOSED) {
-            return returned();
+        let is_end = flaw.field == "type";
+        if is_end && is(&rules::CALLS_CLOSED) {
+            return self.with_a_return();
         }
-        if is(&rules::OUTPUT_COMPLETE) && flaw.field == "type" {
-            let outputs = ends.outputs.iter().map(|(id, _)| {
-                let mut other = less();
-                other.session.suppose_complete(*id);
-                Supposed::Before(other)
-            });
-            return outputs.collect();
+        if is_end && is(&rules::OUTPUT_COMPLETE) {
+            let outputs = self.session.loose_ends().outputs.into_iter();
+            let complete = |id| self.with_one(|it| it.session.suppose_complete(id));
+            return outputs.map(|(id, _)| complete(id)).collect();
         }
         match &event.payload {
-            Payload::StateChanged { .. } if is(&rules::RETURN_BEFORE_STATE) => returned(),
+            Payload::StateChanged { .. } if is(&rules::RETURN_BEFORE_STATE) => self.with_a_return(),
             Payload::StateChanged { from, .. } => {
-                let mut other = less();
-                other.session.suppose_state(from);
-                vec![Supposed::Before(other)]
+                vec![self.with_one(|it| it.session.suppose_state(from))]
             }
             Payload::ToolCompleted { tool, tool_call_id, .. } => {
-                // It may have been the call that was accepted.
-                let invoked = [true, false].map(|irreversible| {
-                    let (tool, tool_call_id) = (tool.clone(), tool_call_id.clone());
-                    let payload =
-                        Payload::ToolInvoked { tool, tool_call_id, risk: Risk::Low, irreversible };
-                    let mut call = Event { payload, ..event.clone() };
-                    call.envelope.sequence_number = None;
-                    let mut other = less();
-                    other.session.suppose(&call);
-                    if irreversible {
-                        other.session.suppose_done();
-                    }
-                    Supposed::Before(other)
-                });
-                invoked.into()
+                self.with_a_call(event, tool, tool_call_id.as_ref())
             }
-            Payload::ToolInvoked { .. } => {
-                let mut other = less();
-                other.session.suppose_asked();
-                other.suppose(event);
-                vec![Supposed::With(other)]
-            }
-            Payload::OutputStreaming(_)
+            Payload::ToolInvoked { .. }
+            | Payload::OutputStreaming(_)
             | Payload::SessionCompleted
             | Payload::SessionErrored
             | Payload::SessionCancelled => {
-                let mut other = less();
-                other.suppose(event);
-                vec![Supposed::With(other)]
+                let mut with = self.clone();
+                with.miss_one_less();
+                if matches!(event.payload, Payload::ToolInvoked { .. }) {
+                    with.session.suppose_asked();
+                }
+                with.suppose(event);
+                vec![Supposed::With(with)]
             }
             Payload::SessionStarted { .. }
             | Payload::ProgressUpdated { .. }
@@ -154,6 +116,42 @@ impl Reading {
             | Payload::HandoffRequested(_)
             | Payload::Extension { .. } => Vec::new(),
         }
+    }
+
+    /// The same with one of the missing events, which had this effect.
+    fn with_one(&self, effect: impl FnOnce(&mut Self)) -> Supposed {
+        let mut with = self.clone();
+        with.miss_one_less();
+        effect(&mut with);
+        Supposed::Before(with)
+    }
+
+    fn with_a_return(&self) -> Vec<Supposed> {
+        let calls = self.session.loose_ends().calls.into_iter();
+        let returned = |(tool, id)| self.with_one(|it| it.session.suppose_returned(tool, id));
+        calls.map(returned).collect()
+    }
+
+    /// The call of this return, which may have been the accepted one.
+    fn with_a_call(
+        &self,
+        event: &Event<'_>,
+        tool: &Text<'_>,
+        tool_call_id: Option<&Text<'_>>,
+    ) -> Vec<Supposed> {
+        let invoked = [true, false].map(|irreversible| {
+            let (tool, tool_call_id) = (tool.clone(), tool_call_id.cloned());
+            let payload =
+                Payload::ToolInvoked { tool, tool_call_id, risk: Risk::Low, irreversible };
+            let envelope = Envelope { sequence_number: None, ..event.envelope.clone() };
+            self.with_one(|it| {
+                it.session.suppose(&Event { envelope, payload });
+                if irreversible {
+                    it.session.suppose_done();
+                }
+            })
+        });
+        invoked.into()
     }
 
     /// An unreadable event was the start.

@@ -70,6 +70,24 @@ impl One {
         self.is_open() && self.readings.iter().any(allows)
     }
 
+    /// This event names another session, and may be one of this.
+    pub(super) fn may_have(&mut self, event: &Event<'_>) -> bool {
+        if !self.allows(event) {
+            return false;
+        }
+        let mut with = self.readings.clone();
+        with.retain_mut(|it| match it.add(event, &self.used) {
+            Ok(_) => true,
+            Err(flaw) => {
+                let (supposed, _) = it.with_missing(event, &flaw, &self.used);
+                supposed.into_iter().next().map(|supposed| *it = supposed).is_some()
+            }
+        });
+        with.append(&mut self.readings);
+        self.keep(with);
+        true
+    }
+
     /// Whether more events may follow.
     pub(super) fn is_open(&self) -> bool {
         let is_active = |it: &Reading| it.session.phase() == Phase::Active;
@@ -170,6 +188,16 @@ impl One {
         self.used.extend(event_id.map(|id| digest(&Used::Event(id.to_owned()))));
         if let [only] = &mut self.readings[..] {
             self.used.extend(only.used.drain());
+        } else if let [first, others @ ..] = &mut self.readings[..] {
+            // What is used in all of them is kept once.
+            let is_common = |id: &u128| others.iter().all(|it| it.used.contains(id));
+            let common: Vec<_> = first.used.iter().copied().filter(is_common).collect();
+            for id in &common {
+                self.readings.iter_mut().for_each(|it| {
+                    it.used.remove(id);
+                });
+            }
+            self.used.extend(common);
         }
         if self.is(Phase::Over) {
             self.used = HashSet::new();

@@ -13,8 +13,8 @@ use base::time::{Span, Time};
 /// Any number of events may be missing.
 pub(super) const ANY_NUMBER: u64 = u64::MAX;
 
-/// The most numbers of missing events that are kept.
-const SKIPPED_MAX: u64 = 1_024;
+/// The most numbers of missing events that are kept, and of events that came too early.
+const SKIPPED_MAX: usize = 64;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Reading {
@@ -31,7 +31,7 @@ pub(super) struct Reading {
     /// The numbers of missing events. An event that has one is only late.
     skipped: BTreeSet<u64>,
     /// The numbers of events that came too early: their effect is missing where they belong.
-    pub(super) early: BTreeSet<u64>,
+    early: BTreeSet<u64>,
     /// Ids that may be used again.
     pub(super) reusable: BTreeSet<u128>,
     /// The session before its end, which may have come too early.
@@ -63,19 +63,24 @@ impl Reading {
         Self { n_missing: n_unread, n_unnumbered: n_unread, ..Self::default() }
     }
 
-    /// Applies one more event. Returns its flaw, and then it has no effect; otherwise the assumption
-    /// that was needed, if any.
+    /// Applies one more event. Returns its flaw, and then it has no effect; otherwise the
+    /// assumption that was needed, if any.
     pub(super) fn add(
         &mut self,
         event: &Event<'_>,
         used: &HashSet<u128>,
     ) -> Result<Option<Assumed>, Flaw> {
-        if self.session.phase() != Phase::Active {
-            return self.judge(event, used);
-        }
         if self.lacks_start && is_start(event) {
             self.lacks_start = false;
+            self.before_end = None;
             return Ok(None);
+        }
+        if self.session.phase() == Phase::Over && self.is_late(event) {
+            self.skipped.clear();
+            return Ok(None);
+        }
+        if self.session.phase() != Phase::Active {
+            return self.judge(event, used);
         }
         let number = event.envelope.sequence_number;
         if self.is_late(event) {
@@ -94,7 +99,8 @@ impl Reading {
 
     /// Whether the event was missing before.
     pub(super) fn is_late(&self, event: &Event<'_>) -> bool {
-        event.envelope.sequence_number.is_some_and(|number| self.skipped.contains(&number))
+        let number = event.envelope.sequence_number;
+        !is_start(event) && number.is_some_and(|number| self.skipped.contains(&number))
     }
 
     /// Skips the numbers of events that came too early, or could not be read.
@@ -110,7 +116,8 @@ impl Reading {
         }
     }
 
-    /// An event that was missing comes too late. It is one event that was moved, not many.
+    /// An event that was missing comes too late. It has its effect now, unless it was supposed, or
+    /// is out of place here. It is one event that was moved, not many.
     fn add_late(
         &mut self,
         event: &Event<'_>,
@@ -120,11 +127,23 @@ impl Reading {
         let mut event = event.clone();
         event.envelope.sequence_number = next;
         event.envelope.timestamp_micros = self.session.timestamp_micros();
-        let added = self.judge(&event, used)?;
-        self.session.suppose_number(next);
         self.skipped.clear();
+        // A state that was announced too late may have been left since.
+        let is_state = matches!(event.payload, Payload::StateChanged { .. });
+        if self.n_missing == 0 || is_state {
+            return Ok(None);
+        }
+        let Ok(added) = self.judge(&event, used) else { return Ok(None) };
+        self.session.suppose_number(next);
         self.miss_one_less();
         Ok(added)
+    }
+
+    /// The event with this number came too early.
+    pub(super) fn came_early(&mut self, number: u64) {
+        if self.early.len() < SKIPPED_MAX {
+            self.early.insert(number);
+        }
     }
 
     /// So many events more are missing.
@@ -141,7 +160,8 @@ impl Reading {
     /// The events with these numbers are missing.
     pub(super) fn skip(&mut self, from: u64, to: u64) {
         self.miss(to.saturating_sub(from));
-        self.skipped.extend((from..to).take(SKIPPED_MAX as usize));
+        let n_more = SKIPPED_MAX.saturating_sub(self.skipped.len());
+        self.skipped.extend((from..to).take(n_more));
         self.session.suppose_number(Some(to));
     }
 

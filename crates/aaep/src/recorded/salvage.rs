@@ -37,22 +37,19 @@ pub struct Salvaged {
     pub(super) events: Vec<Event<'static>>,
     /// Whether the event may also have been of another type, or about something else.
     pub(super) may_be_another: bool,
-    /// The fields that are wrong.
-    flawed: Vec<String>,
+    flaws: Vec<Flaw>,
 }
 
 /// Reads what can be read of an invalid document with these flaws.
 pub fn salvage(document: &str, flaws: &[Flaw]) -> Salvaged {
     let mut value: Value = serde_json::from_str(document).unwrap_or_default();
-    let flawed: Vec<String> = flaws.iter().map(|flaw| flaw.field.clone()).collect();
-    let is_referred_to = |field: &&String| {
-        ENVELOPE.iter().chain(REFERRED_TO).any(|referred_to| *referred_to == field.as_str())
-    };
+    // A field that its type does not know may be right: the type may be wrong.
+    let known = flaws.iter().filter(|flaw| flaw.rule != "additionalProperties");
+    let fields = || known.clone().map(|flaw| flaw.field.as_str());
+    let is_referred_to = |field: &&str| ENVELOPE.contains(field) || REFERRED_TO.contains(field);
     let may_be_another = is_of_another_type(&value)
-        || flawed
-            .iter()
-            .any(|field| field.starts_with("extensions") || REFERRED_TO.contains(&field.as_str()));
-    for field in flawed.iter().filter(is_referred_to) {
+        || fields().any(|field| field.starts_with("extensions") || REFERRED_TO.contains(&field));
+    for field in fields().filter(is_referred_to) {
         if let Some(at) = value.pointer_mut(&format!("/{}", field.replace('.', "/"))) {
             *at = Value::Null;
         }
@@ -60,7 +57,8 @@ pub fn salvage(document: &str, flaws: &[Flaw]) -> Salvaged {
     let owned = |name: &str| value[name].as_str().map(str::to_owned);
     let (session_id, event_id) = (owned("session_id"), owned("event_id"));
     let events = event(&value).map_or_else(Vec::new, |it| vec![it]);
-    let mut salvaged = Salvaged { session_id, event_id, events, may_be_another, flawed };
+    let mut salvaged =
+        Salvaged { session_id, event_id, events, may_be_another, flaws: flaws.to_vec() };
     salvaged.add_other();
     salvaged
 }
@@ -98,10 +96,7 @@ impl Salvaged {
 
     /// Whether the document breaks the form of this field, or of a part of it.
     pub(super) fn is_flawed(&self, field: &str) -> bool {
-        self.flawed.iter().any(|flawed| {
-            let rest = flawed.strip_prefix(field);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-        })
+        self.flaws.iter().any(|flaw| flaw.is_in(field))
     }
 
     /// Whether a broken rule of its session follows from the wrong fields.

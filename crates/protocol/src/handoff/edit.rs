@@ -171,6 +171,16 @@ edits! {
     }
 }
 
+impl OfferEdit {
+    /// The new rules of `policy.export_restrictions`, if they change.
+    pub fn export_restrictions(&self) -> &[String] {
+        match &self.policy {
+            Edit::Set(PolicyEdit { export_restrictions: Edit::Set(rules), .. }) => rules,
+            Edit::Set(_) | Edit::Stay | Edit::Clear => &[],
+        }
+    }
+}
+
 edits! {
     ProvenanceEdit of OfferedProvenance {
         decision_refs: Vec<String>,

@@ -8,6 +8,7 @@ use super::needed::NEXT_STEP_EXPECTED;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::restrictions;
 use super::sla::Slas;
 use crate::canonical::{self, Hash};
 use crate::form;
@@ -413,7 +414,7 @@ impl Policy {
             if restriction.trim().is_empty() {
                 return broken(&field, "expected a rule".to_owned());
             }
-            if restriction.strip_prefix("agent:") == Some(to.as_str()) {
+            if restrictions::barred_agent(restriction).as_ref() == Some(to) {
                 return broken(&field, format!("it may not go to `{to}`"));
             }
         }

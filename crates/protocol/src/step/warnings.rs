@@ -2,7 +2,6 @@
 //! is not refused.
 
 use super::{Command, Facts};
-use crate::ids::AgentId;
 use crate::roles::{self, Deed};
 use crate::warning::{self, Warning};
 use crate::{agent, conversation, graph, handoff};
@@ -30,6 +29,10 @@ pub(super) fn of(command: &Command, facts: &Facts) -> Vec<Warning> {
             | handoff::Command::Delegate { .. }
             | handoff::Command::Reassign(_),
         ) => cannot_accept(facts).into_iter().collect(),
+        Command::Handoff(handoff::Command::Counter { edit }) => {
+            let unbound = unbound(edit.export_restrictions());
+            cannot_accept(facts).into_iter().chain(unbound).collect()
+        }
         Command::Handoff(_)
         | Command::Conversation(_)
         | Command::Agent(_)
@@ -46,9 +49,8 @@ pub(super) fn of(command: &Command, facts: &Facts) -> Vec<Warning> {
 
 /// Programs may agree on restrictions of their own, which the server keeps and does not enforce.
 fn unbound(restrictions: &[String]) -> impl Iterator<Item = Warning> {
-    let is_bound =
-        |rule: &str| rule.strip_prefix("agent:").is_some_and(|id| id.parse::<AgentId>().is_ok());
-    let unbound = restrictions.iter().enumerate().filter(move |(_, rule)| !is_bound(rule));
+    let unbound = restrictions.iter().enumerate();
+    let unbound = unbound.filter(|(_, rule)| handoff::restrictions::barred_agent(rule).is_none());
     unbound.map(|(index, _)| {
         let field = format!("policy.export_restrictions[{index}]");
         let detail = "the server keeps this rule and does not enforce it: it enforces only \

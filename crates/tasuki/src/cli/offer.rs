@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
 use clap::Args;
-use protocol::ids::AgentId;
+use protocol::handoff::restrictions::barred_agent;
 use protocol::time::{Span, Time};
 use serde_json::{Map, Value, json};
 
@@ -269,10 +269,8 @@ fn artifact(text: &str) -> Result<Value, String> {
     Ok(json!({ "artifact_id": id, "ref": reference }))
 }
 
-/// Programs may agree on rules of their own; the server enforces only this one.
 fn restriction(text: &str) -> Result<String, String> {
-    let agent = text.strip_prefix("agent:").filter(|id| id.parse::<AgentId>().is_ok());
-    agent.map(|_| text.to_owned()).ok_or_else(|| {
+    barred_agent(text).map(|_| text.to_owned()).ok_or_else(|| {
         "expected agent: and the id of an agent that may not get it, such as agent:mallory"
             .to_owned()
     })

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use adapters::checkpoint_file;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::{Arg, Args};
 use protocol::ids::TeamspaceId;
 
@@ -117,7 +117,20 @@ impl Reach {
         Err(Refused::found("not_found", "tasuki-teamspace", "no such teamspace").into())
     }
 
+    /// The identity is sent with each request, on one line.
+    fn check_identity(&self) -> Result<()> {
+        let given =
+            [("--token", &self.token), ("--as", &self.act_as), ("--teamspace", &self.teamspace)];
+        for (flag, text) in given {
+            if text.as_deref().is_some_and(|text| text.contains(char::is_control)) {
+                bail!("{flag}: expected text on one line");
+            }
+        }
+        Ok(())
+    }
+
     async fn connect_anywhere(&self) -> Result<Reached> {
+        usage(self.check_identity())?;
         let identity = self.identity();
         if let Some(url) = &self.server {
             let client = usage(Client::network(url, self.ca_cert.as_deref()))?;

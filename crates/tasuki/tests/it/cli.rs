@@ -11,6 +11,7 @@ mod graph;
 mod help;
 mod hostile;
 mod keyboard;
+mod lint;
 pub mod shell;
 mod tls;
 mod transfer;

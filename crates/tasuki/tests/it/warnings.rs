@@ -8,7 +8,7 @@ use crate::cli::shell::{split, tasuki};
 use crate::server::{Server, offer, ok, refused};
 
 struct Team {
-    _server: Server,
+    server: Server,
     operator: Client,
     alice: Client,
 }
@@ -29,7 +29,7 @@ async fn team() -> Team {
         ok(&operator, agent).await;
     }
     let alice = server.agent("alice");
-    Team { _server: server, operator, alice }
+    Team { server, operator, alice }
 }
 
 fn graph(agent: &str, queue: Option<&str>) -> Value {
@@ -126,6 +126,21 @@ async fn a_restriction_that_is_not_enforced_is_pointed_out() {
         let at = |index| json!(format!("policy.export_restrictions[{index}]"));
         assert_eq!(fields, [at(1), at(2), at(3), at(4)], "{path}: {done}");
     }
+    // A counter-offer as well, also about a target that cannot accept.
+    let roles = json!({ "roles": ["reviewer"] });
+    let proposed = ok(&team.alice, Call::post("/v1/handoffs", offer("T-2", "bob"))).await;
+    let path = |verb: &str| {
+        format!("/v1/handoffs/{}/{verb}", proposed["handoff_id"].as_str().expect("an id"))
+    };
+    let reject =
+        json!({ "reason": "capacity_unavailable", "detail": "why", "suggested_fix": "wait" });
+    ok(&team.server.agent("bob"), Call::post(path("reject"), reject)).await;
+    ok(&team.operator, Call::put("/v1/agents/bob/roles", roles)).await;
+    let counter = json!({ "policy": { "export_restrictions": ["team:y"] } });
+    let done = ok(&team.alice, Call::post(path("counter"), counter)).await;
+    let fields: Vec<_> = done["warnings"].as_array().expect("warnings").iter().collect();
+    let fields: Vec<_> = fields.iter().map(|it| it["field"].clone()).collect();
+    assert_eq!(fields, ["to_agent", "policy.export_restrictions[0]"], "{done}");
 }
 
 #[tokio::test]

@@ -3,12 +3,13 @@
 
 use axum::Json;
 use axum::extract::State;
-use engine::ports::store::Sequenced;
+use engine::ports::store::{Sequenced, StoreError};
 use protocol::caller::Caller;
 use protocol::conversation::Event as ConversationEvent;
 use protocol::conversation::reader::Reader;
 use protocol::ids::ConversationId;
 use protocol::ledger::Erased;
+use protocol::ledger::Stream;
 use protocol::transfer::bundle::{Bundle, BundleId};
 use serde_json::Value;
 
@@ -35,23 +36,31 @@ pub async fn show(
         return Err(nothing());
     }
     let stream = stream(&caller.teamspace, conversation);
+    let bundle = find(&gateway, &stream, id).await?.ok_or_else(nothing)?;
+    let reader = reader(&gateway, &caller).await?;
+    Ok(Json(shown(bundle, reader)))
+}
+
+/// The bundle of this id, unless the conversation has erased content.
+pub async fn find(
+    gateway: &Gateway,
+    stream: &Stream,
+    id: BundleId,
+) -> Result<Option<Bundle>, StoreError> {
     let mut before = u64::MAX;
     // A bundle is in one entry of its conversation, so this ends with the conversation at the
     // latest.
     loop {
-        let page = gateway.engine.read().history(&stream, before, PAGE).await?;
-        let Some(oldest) = page.last() else { return Err(nothing()) };
+        let page = gateway.engine.read().history(stream, before, PAGE).await?;
+        let Some(oldest) = page.last() else { return Ok(None) };
         before = oldest.entry.position;
-        for line in &page {
-            if let Some(made) = made_by(line, id) {
-                let reader = reader(&gateway, &caller).await?;
-                return made.map(|made| Json(shown(made, reader))).ok_or_else(nothing);
-            }
+        if let Some(made) = page.iter().find_map(|line| made_by(line, id)) {
+            return Ok(made);
         }
     }
 }
 
-fn shown(bundle: Bundle, reader: Reader) -> Value {
+pub fn shown(bundle: Bundle, reader: Reader) -> Value {
     match reader {
         Reader::Program => shown_bundle(&visible_bundle(bundle)),
         Reader::Person | Reader::Customer => shown_bundle(&bundle),

@@ -8,17 +8,19 @@ use axum::response::{IntoResponse, Response};
 use engine::ports::store::{Sequenced, StoreError};
 use protocol::caller::Caller;
 use protocol::canonical;
-use protocol::conversation::Conversation;
 use protocol::conversation::reader::Reader;
+use protocol::conversation::{Conversation, Event as ConversationEvent};
 use protocol::hidden::make_visible;
 use protocol::ids::ConversationId;
 use protocol::ledger::Stream;
+use protocol::transfer::Event;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
 use crate::http::conversations::access::{conversation_of, reader, visible};
 use crate::http::conversations::view::view;
+use crate::http::conversations::{bundles, history};
 use crate::http::shared::auth::Asker;
 use crate::http::shared::gateway::Gateway;
 use crate::http::shared::input::Named;
@@ -95,17 +97,16 @@ async fn send(gateway: Gateway, stream: Stream, reader: Reader, ends: Ends, page
             Err(error) => Err(error),
         };
         let read = match page {
-            Ok(page) => {
-                let shown = |line| exported(reader, line, shows_seq);
-                let shown: Vec<Value> = (after + 1..).zip(&page).map(shown).collect();
-                after += page.len() as u64;
-                Ok(lines(&shown))
-            }
-            Err(error) => {
-                tracing::error!(%error, "an export ends early");
-                Err(error)
-            }
+            Ok(page) => show_all(&gateway, reader, (after + 1..).zip(&page), shows_seq).await,
+            Err(error) => Err(error),
         };
+        let read = read.map(|shown| {
+            after += shown.len() as u64;
+            lines(&shown)
+        });
+        if let Err(error) = &read {
+            tracing::error!(%error, "an export ends early");
+        }
         let is_over = read.is_err();
         if pages.send(read).await.is_err() || is_over {
             return;
@@ -113,6 +114,49 @@ async fn send(gateway: Gateway, stream: Stream, reader: Reader, ends: Ends, page
     }
     // The client may have disconnected.
     let _ = pages.send(Ok(lines(&[end]))).await;
+}
+
+async fn show_all(
+    gateway: &Gateway,
+    reader: Reader,
+    page: impl Iterator<Item = (u64, &Sequenced)>,
+    shows_seq: bool,
+) -> Result<Vec<Value>, StoreError> {
+    let mut all = Vec::new();
+    for (number, line) in page {
+        let mut shown = exported(reader, (number, line), shows_seq);
+        if let Some(passed) = passed_on(gateway, reader, line).await? {
+            shown["passed_on"] = passed;
+        }
+        all.push(shown);
+    }
+    Ok(all)
+}
+
+/// Who passed the conversation on to the person of this line, why, and with which bundle. That step
+/// is no message, so it has no line of its own.
+async fn passed_on(
+    gateway: &Gateway,
+    reader: Reader,
+    line: &Sequenced,
+) -> Result<Option<Value>, StoreError> {
+    let event = history::event(line);
+    let Some(ConversationEvent::Transfer(Event::Connected(it))) = &event else { return Ok(None) };
+    let Some(by) = it.passed_on_by() else { return Ok(None) };
+    let mut passed = json!({ "by": by });
+    if let Some(reason) = history::passed_reason(gateway, line, it).await? {
+        passed["reason"] = reason.into();
+    }
+    let id = history::bundle_id(it).and_then(|id| id.parse().ok());
+    if let Some(id) = id
+        && let Some(bundle) = bundles::find(gateway, &line.entry.stream, id).await?
+    {
+        passed["bundle"] = bundles::shown(bundle, reader);
+    }
+    if reader == Reader::Program {
+        make_visible(&mut passed);
+    }
+    Ok(Some(passed))
 }
 
 /// A message with all that is recorded about it; files are in `body`, as base64. Internal messages

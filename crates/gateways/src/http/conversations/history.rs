@@ -1,6 +1,6 @@
 //! The events of a conversation, read back from its entries.
 
-use engine::ports::store::Sequenced;
+use engine::ports::store::{Sequenced, StoreError};
 use protocol::conversation::Event as ConversationEvent;
 use protocol::ledger::Stream;
 use protocol::transfer::Event;
@@ -33,7 +33,7 @@ pub async fn earlier<T>(
     stream: &Stream,
     position: u64,
     wanted: impl Fn(&Event) -> Option<T>,
-) -> Result<Option<T>, Problem> {
+) -> Result<Option<T>, StoreError> {
     let mut position = position;
     for _ in 0..PAGES_MAX {
         let page = gateway.engine.read().history(stream, position, PAGE).await?;
@@ -51,6 +51,21 @@ pub async fn earlier<T>(
         }
     }
     Ok(None)
+}
+
+/// Why the person before passed the conversation on to this one.
+pub async fn passed_reason(
+    gateway: &Gateway,
+    line: &Sequenced,
+    connected: &Connected,
+) -> Result<Option<String>, StoreError> {
+    let entry = &line.entry;
+    earlier(gateway, &entry.stream, entry.position, |event| {
+        let is_same = event.transfer() == connected.transfer;
+        let why = event.passed_on_because(connected.leg).filter(|_| is_same);
+        why.map(str::to_owned)
+    })
+    .await
 }
 
 /// `routeDecision` and `graphPath`, if a graph asked for the person: the message before it has

@@ -13,7 +13,7 @@ use protocol::transfer::kind::Kind;
 use serde_json::{Value, json};
 
 use crate::http::conversations::access::is_customer;
-use crate::http::conversations::history::{add_route, bundle_id, earlier};
+use crate::http::conversations::history::{add_route, bundle_id, earlier, passed_reason};
 use crate::http::conversations::names::{DisplayNames, From};
 use crate::http::shared::problem::Problem;
 
@@ -109,7 +109,7 @@ async fn connected(
         part["customerText"] = it.customer_text.as_str().into();
     }
     if passed_by.is_some() {
-        let reason = passed_reason(names, line, it).await?.unwrap_or_default();
+        let reason = passed_reason(names.gateway, line, it).await?.unwrap_or_default();
         if !reason.is_empty() {
             part["reason"] = reason.into();
             part["reasonBy"] = "agent".into();
@@ -149,21 +149,6 @@ async fn add_reasons(
     add_route(part, names.gateway, &line.entry.stream, line, it).await
 }
 
-/// Why the person before passed the conversation on.
-async fn passed_reason(
-    names: &DisplayNames<'_>,
-    line: &Sequenced,
-    connected: &Connected,
-) -> Result<Option<String>, Problem> {
-    let entry = &line.entry;
-    earlier(names.gateway, &entry.stream, entry.position, |event| {
-        let is_same = event.transfer() == connected.transfer;
-        let why = event.passed_on_because(connected.leg).filter(|_| is_same);
-        why.map(str::to_owned)
-    })
-    .await
-}
-
 /// The kind under which the last person had it: the state has the last one, the history those
 /// before.
 async fn last_kind(
@@ -179,8 +164,8 @@ async fn last_kind(
     {
         return Ok(Some(transfer.kind()));
     }
-    earlier(names.gateway, &entry.stream, entry.position, |event| {
+    let kind = earlier(names.gateway, &entry.stream, entry.position, |event| {
         event.kind().filter(|_| event.transfer() == over.transfer)
-    })
-    .await
+    });
+    Ok(kind.await?)
 }

@@ -25,6 +25,9 @@ use super::found::{FileFinding, FilePlace, FileReport, Level};
 /// Fewer documents than this are not worth a thread.
 const DOCUMENTS_PER_THREAD_MIN: usize = 256;
 
+/// Examined documents that are kept at once: many small ones take far more room than their text.
+const DOCUMENTS_AT_ONCE: usize = 8_192;
+
 /// What to look for.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -96,8 +99,8 @@ fn check(
     let mut window = Vec::new();
     while source.read_on(&mut window)? {
         let documents = source.documents(&window);
-        for examined in examine_all(&documents, options, n_threads) {
-            checking.add(examined);
+        for part in documents.chunks(DOCUMENTS_AT_ONCE) {
+            examine_all(part, options, n_threads).into_iter().for_each(|it| checking.add(it));
         }
         bar.inc(window.len() as u64);
     }

@@ -173,7 +173,10 @@ impl Question {
         if self.is_in_another_language() {
             let language = self.event["extensions"]["tasuki"]["texts_in"].as_str();
             let language = cut(language.unwrap_or_default());
-            lines.push(self.speech.say(Text::TextsIn, &[("language", &language)]));
+            // `und` is the tag of an unknown language.
+            if language != "und" {
+                lines.push(self.speech.say(Text::TextsIn, &[("language", &language)]));
+            }
         }
         lines
     }

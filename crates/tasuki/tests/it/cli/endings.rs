@@ -124,29 +124,6 @@ fn every_ending_has_its_code_and_its_words() {
     });
 }
 
-/// An offline check reports a bad offer as a finding; a server refuses it.
-#[test]
-fn a_bad_offer_is_found_by_a_check_and_refused_by_a_server() {
-    let folder = tempfile::tempdir().unwrap();
-    let offer = crate::server::offer("T-1", "bob").to_string();
-    std::fs::write(folder.path().join("good.json"), offer).unwrap();
-    std::fs::write(folder.path().join("bad.json"), r#"{ "to_agent": "bob" }"#).unwrap();
-    for agent in ["alice", "bob"] {
-        assert_eq!(run(folder.path(), &format!("token create --agent {agent} --init")).code, 0);
-    }
-    let cases = [
-        ("handoff lint good.json", 0),
-        ("handoff lint bad.json", 1),
-        ("handoff lint bad.json --json", 1),
-        ("handoff initiate --as alice --file good.json --dry-run", 0),
-        ("handoff initiate --as alice --file bad.json --dry-run", 3),
-    ];
-    for (typed, code) in cases {
-        let outcome = run(folder.path(), typed);
-        assert_eq!(outcome.code, code, "{typed}: {}", outcome.stderr);
-    }
-}
-
 /// A flag and a variable, two flags, and two variables; through a socket, and without a server.
 #[test]
 fn two_identities_that_differ_are_refused_and_both_are_named() {

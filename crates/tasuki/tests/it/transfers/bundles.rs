@@ -21,6 +21,17 @@ async fn parts(desk: &Desk, who: &Client) -> Vec<Value> {
     parts.filter(|part| part["type"] == "agent-transfer").collect()
 }
 
+/// The last step from person to person, in the export.
+async fn passed_on(desk: &Desk) -> Value {
+    let response =
+        desk.operator.open(&Call::get(desk.path("/export")), &[]).await.expect("an answer");
+    let body = http_body_util::BodyExt::collect(response.into_body()).await.expect("it is whole");
+    let text = String::from_utf8(body.to_bytes().to_vec()).expect("text");
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let passed = lines.filter_map(|line| line.get("passed_on").cloned());
+    passed.last().expect("a person passed it on")
+}
+
 fn bundle(id: &Value) -> Call {
     Call::get(format!("/v1/bundles/{}", id.as_str().expect("an id")))
 }
@@ -68,6 +79,11 @@ async fn what_a_warm_transfer_takes_along_is_there_after_the_accept() {
         assert_eq!(refused(&ivan, bundle(&json!(wrong))).await.status, 404, "{wrong}");
     }
 
+    // The export has the step as well.
+    let passed = passed_on(&desk).await;
+    assert_eq!((&passed["by"], &passed["reason"]), (&json!("hana"), &json!("tax")), "{passed}");
+    assert_eq!(passed["bundle"], *newest);
+
     // It still exists when the transfer is over and another one has replaced it.
     act(&ivan, &transfer, "complete", json!({ "epoch": 4 })).await;
     desk.request(&desk.bob, json!({ "epoch": 5 })).await;
@@ -105,6 +121,7 @@ async fn what_is_passed_on_blindly_is_told_as_that() {
     assert_eq!(parts[1]["transferType"], "bot_to_human", "as it was for hana");
     let seen = shown(&ivan, &transfer).await;
     assert_eq!((&seen["type"], &seen["bundle"]), (&json!("blind"), &Value::Null));
+    assert_eq!(passed_on(&desk).await, json!({ "by": "hana", "reason": "lunch" }));
 }
 
 /// The reason of a step is for members. The customer gets the text meant for them, or a sentence of

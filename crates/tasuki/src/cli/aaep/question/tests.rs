@@ -105,6 +105,9 @@ fn all_that_bears_on_the_decision_is_told() {
     let lines = question("confirmation", &json!({"extra_context": many})).told(now);
     assert!(lines.iter().all(|line| line.len() < 300) && lines.len() < 16, "{lines:?}");
     assert!(lines.contains(&"  Also: 2 more, which --json shows".to_owned()), "{lines:?}");
+    let unknown = json!({"extensions": {"tasuki": {"texts_in": "und"}}});
+    let told = question("confirmation", &unknown).told(now).join(" ");
+    assert!(!told.contains("Language"), "an unknown language is not named: {told}");
     let hashed = json!({"summary_normal": "Pays", "action": "Pay",
         "extensions": {"tasuki": {"action_hash": "5eed"}}});
     let told = question("confirmation", &hashed).told(now).join(" ");

@@ -75,7 +75,10 @@ impl Person {
                 Some(waiting) => self.act(&waiting, "pickup", json!({ "accept": true })).await?,
                 None => {
                     output::remark(&match name {
-                        "" => "no customer rings or waits; you are told when one does".to_owned(),
+                        "" => format!(
+                            "no customer rings or waits in {}; you are told when one does",
+                            output::clean(&self.queue)
+                        ),
                         name => format!(
                             "no customer {} rings or waits; /queue shows who does",
                             output::clean(name)
