@@ -29,7 +29,7 @@ async fn passed_on(desk: &Desk) -> Value {
     let text = String::from_utf8(body.to_bytes().to_vec()).expect("text");
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     let passed = lines.filter_map(|line| line.get("passed_on").cloned());
-    passed.last().expect("a person passed it on")
+    passed.collect::<Vec<_>>().pop().expect("a person passed it on")
 }
 
 fn bundle(id: &Value) -> Call {
