@@ -47,6 +47,7 @@ pub fn encode(event: &Event) -> Recorded {
         Event::Session(session::Event::Announced(body)) => text(body),
         Event::Session(session::Event::Answered(body)) => text(body),
         Event::Session(session::Event::TimedOut(body)) => text(body),
+        Event::Session(session::Event::Withdrawn(body)) => text(body),
         Event::Session(session::Event::HandedOver(body)) => text(body),
         Event::Session(session::Event::Delivered(body)) => text(body),
         Event::Message(message::Event::Woken(body)) => text(body),
@@ -109,6 +110,7 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
             read(body).map(|body| Event::Session(session::Event::Answered(Box::new(body))))
         }
         "session.timed_out" => read(body).map(session::Event::TimedOut).map(Event::Session),
+        "session.withdrawn" => read(body).map(session::Event::Withdrawn).map(Event::Session),
         "session.handed_over" => read(body).map(session::Event::HandedOver).map(Event::Session),
         "session.delivered" => read(body).map(session::Event::Delivered).map(Event::Session),
         "message.woken" => read(body).map(message::Event::Woken).map(Event::Message),

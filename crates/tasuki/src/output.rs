@@ -35,7 +35,7 @@ pub fn echo(echo: Echo<'_>) {
     match echo {
         Echo::Added(text) => {
             typed.push_str(text);
-            to_terminal(&harmless(text));
+            to_terminal(&as_typed(text));
         }
         Echo::Removed(text) => {
             let n_left = typed.len().saturating_sub(text.len());
@@ -50,10 +50,20 @@ pub fn echo(echo: Echo<'_>) {
     }
 }
 
+/// What a person typed, key by key. A joiner comes before what it joins, and cannot be judged yet.
+/// It is shown as it is: the person knows that they typed it.
+fn as_typed(text: &str) -> String {
+    let is_joiner = |it: char| matches!(it, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}');
+    match text.chars().all(is_joiner) {
+        true => text.to_owned(),
+        false => harmless(text),
+    }
+}
+
 /// How many columns a character takes on a terminal: needed to erase it again.
 fn n_columns(character: char) -> usize {
     match character {
-        '\u{300}'..='\u{36f}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' => 0,
+        '\u{300}'..='\u{36f}' | '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' => 0,
         '\u{1100}'..='\u{115f}'
         | '\u{2e80}'..='\u{a4cf}'
         | '\u{ac00}'..='\u{d7a3}'
@@ -265,6 +275,21 @@ mod tests {
     use protocol::narrator::texts::Message;
 
     use super::*;
+
+    /// Each key comes alone, and the whole line is judged when it is shown again.
+    #[test]
+    fn typed_text_is_shown_as_it_is_typed() {
+        for (typed, expected) in [
+            ("\u{1f469}\u{200d}\u{1f4bb}", "\u{1f469}\u{200d}\u{1f4bb}"),
+            ("❤\u{fe0f}", "❤\u{fe0f}"),
+            ("می\u{200c}خواهم", "می\u{200c}خواهم"),
+            ("pay\u{202e}me", "pay\u{fffd}me"),
+        ] {
+            let keys = typed.chars().map(|key| as_typed(&key.to_string()));
+            assert_eq!(keys.collect::<String>(), expected);
+            assert_eq!(harmless(typed), expected);
+        }
+    }
 
     #[test]
     fn times_are_told_as_people_tell_them() {

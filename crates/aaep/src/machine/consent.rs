@@ -213,14 +213,15 @@ impl Consents {
     /// Withdraws all questions; the actions asked about are not done.
     pub(super) fn withdraw(&mut self) -> Vec<Settled> {
         let questions = std::mem::take(&mut self.questions);
-        let settled = questions.into_iter().map(|question| {
-            let (settled, asked) = question.settled(Outcome::Withdrawn);
-            if let PendingQuestion::Confirmation { target, action, .. } = asked {
-                self.refuse(&target, &action);
-            }
-            settled
-        });
-        settled.collect()
+        questions.into_iter().map(|question| self.withdraw_one(question)).collect()
+    }
+
+    fn withdraw_one(&mut self, question: Question) -> Settled {
+        let (settled, asked) = question.settled(Outcome::Withdrawn);
+        if let PendingQuestion::Confirmation { target, action, .. } = asked {
+            self.refuse(&target, &action);
+        }
+        settled
     }
 
     pub(super) fn end(&mut self) -> Vec<Settled> {

@@ -34,8 +34,8 @@ use crate::aaep::announce::session_stream;
 use crate::ledger::feed::Followed;
 use crate::ports::store::{Sequenced, StoreError};
 
-pub(crate) use announcement_follower::concerns;
-use announcement_follower::{Ear, changes_sides};
+use announcement_follower::Ear;
+pub(crate) use announcement_follower::{changes_sides, concerns};
 pub use asked::AnswerableQuestions;
 use catch_up::First;
 pub use catch_up::SESSIONS_LOOKED_AT_MAX;
@@ -388,10 +388,7 @@ impl Listening {
     /// know our extension and could have answered, except the one that answered.
     fn is_for_me(&self, one: &Announced) -> bool {
         let Some(settled) = &one.settled else { return true };
-        let could_answer = match settled.is_confirmation() {
-            true => self.can_confirm,
-            false => self.can_clarify,
-        };
+        let could_answer = settled.concerns(self.can_confirm, self.can_clarify);
         let is_here = settled.subscription.as_deref() == Some(self.id.as_str());
         self.knows_ours && could_answer && !is_here
     }

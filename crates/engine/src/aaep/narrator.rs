@@ -1,5 +1,6 @@
-//! The server's own events: it tells listeners how a conversation changes hands, and carries out
-//! what agents request there (see [`crate::aaep::session_handoffs`]). It follows the ledger. The
+//! The server's own events: it tells listeners how a conversation changes hands, withdraws the
+//! questions that were asked in it before, and carries out what agents request there (see
+//! [`crate::aaep::session_handoffs`]). It follows the ledger. The
 //! ids of its events are derived from the entry, so an entry is told once, however often the loop
 //! reads it.
 //!
@@ -11,14 +12,14 @@ use std::sync::Arc;
 
 use protocol::caller::Caller;
 use protocol::conversation::{Conversation, Event as ConversationEvent};
-use protocol::ids::{AgentId, SessionId, TeamspaceId};
+use protocol::ids::{AgentId, ConversationId, SessionId, TeamspaceId};
 use protocol::ledger::{Entry, Stream, Subject};
 use protocol::narrator::{self, Cause, HandoverRequest, QueuePlace};
 use protocol::rejection::Rejection;
-use protocol::session::ANNOUNCED_EVENTS_MAX;
 use protocol::session::event::Said;
-use protocol::session::state::handed_key;
-use protocol::step::{Event, State};
+use protocol::session::state::{asking_prefix, handed_key};
+use protocol::session::{self, ANNOUNCED_EVENTS_MAX};
+use protocol::step::{Command, Event, State};
 use protocol::subscription::LISTENERS;
 use protocol::time::Span;
 use protocol::{codec, transfer};
@@ -26,6 +27,8 @@ use tokio::sync::watch;
 
 use crate::Engine;
 use crate::aaep::Sessions;
+use crate::aaep::announce::session_stream;
+use crate::aaep::listening::changes_sides;
 use crate::ledger::durable_follower::{self, Begins, Loop};
 use crate::ledger::feed::Followed;
 use crate::ports::store::StoreError;
@@ -34,6 +37,10 @@ use crate::road::submit::SubmitError;
 /// The pause is too short to be noticed.
 const LOOP: Loop =
     Loop { name: "voice", begins: Begins::AfterTheNewest, pause: Span::from_millis(20) };
+
+/// The most sessions of one conversation that are looked at for open questions. Those of the others
+/// are withdrawn when their time is over.
+const ASKING_SESSIONS_MAX: usize = 256;
 
 /// One entry is at most four events; so many always fit.
 const TOLD_AT_ONCE: usize = ANNOUNCED_EVENTS_MAX - 4;
@@ -82,7 +89,8 @@ impl Sessions<'_> {
         for followed in page {
             let sequenced = &followed.sequenced;
             match &sequenced.entry.stream.subject {
-                Subject::Conversation(_) => {
+                Subject::Conversation(id) => {
+                    n_heeded += self.withdraw_questions(&sequenced.entry, *id).await?;
                     n_heeded += self.tell_of(&sequenced.entry, &mut telling).await?;
                 }
                 Subject::Session(_) if sequenced.entry.name == "session.announced" => {
@@ -101,6 +109,27 @@ impl Sessions<'_> {
         }
         self.say_told(telling.take()).await?;
         Ok(n_heeded)
+    }
+
+    /// Nobody is asked any more in the name of an agent that has lost the conversation.
+    async fn withdraw_questions(
+        self,
+        entry: &Entry,
+        conversation: ConversationId,
+    ) -> Result<usize, SubmitError> {
+        if !changes_sides(&entry.name) && entry.name != "conversation.closed" {
+            return Ok(0);
+        }
+        let (teamspace, prefix) = (&entry.stream.teamspace, asking_prefix(conversation));
+        let asking = self.engine.store.held(teamspace, &prefix, ASKING_SESSIONS_MAX).await?;
+        let caller = Caller::system(teamspace.clone());
+        for key in &asking {
+            let Ok(session) = key[prefix.len()..].parse() else { continue };
+            let stream = session_stream(&caller, &session);
+            let command = Command::Session(session::Command::Withdraw);
+            self.engine.submit(&caller, stream, command, None).await?;
+        }
+        Ok(asking.len())
     }
 
     /// Adds the events about an entry to those about the entries before it.

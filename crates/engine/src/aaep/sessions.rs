@@ -68,7 +68,7 @@ pub enum Question {
 
 /// Whether an entry settles a question.
 pub(crate) fn settles(name: &str) -> bool {
-    matches!(name, "session.answered" | "session.timed_out")
+    matches!(name, "session.answered" | "session.timed_out" | "session.withdrawn")
 }
 
 impl Sessions<'_> {
@@ -163,7 +163,10 @@ impl Sessions<'_> {
             Event::TimedOut(TimedOut { outcome, default_response, .. }) => {
                 Question::TimedOut { outcome, default_response, at }
             }
-            Event::Announced(_) | Event::HandedOver(_) | Event::Delivered(_) => Question::Withdrawn,
+            Event::Withdrawn(_)
+            | Event::Announced(_)
+            | Event::HandedOver(_)
+            | Event::Delivered(_) => Question::Withdrawn,
         }))
     }
 

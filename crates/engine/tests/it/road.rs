@@ -7,6 +7,7 @@ mod deadlines;
 mod feed;
 mod graphs;
 mod idempotency;
+mod lost_questions;
 mod messages;
 mod outbox;
 mod presence;

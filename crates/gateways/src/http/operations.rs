@@ -2,6 +2,7 @@
 //! made from. One row per route and method; each subject has its own rows.
 
 mod descriptions;
+pub mod parameters;
 pub mod tags;
 
 use super::aaep::manifest_operations::MANIFEST;

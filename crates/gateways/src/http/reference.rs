@@ -23,6 +23,7 @@ use crate::http::aaep::listening::MessageView;
 use crate::http::handoffs::acp::AcpResponse;
 use crate::http::handoffs::dry_run::DryRun;
 use crate::http::operations::OPERATIONS;
+use crate::http::operations::parameters::{IDEMPOTENCY_KEY, description_of};
 use crate::http::operations::tags::TAGS;
 use crate::http::reference::schemas::{Schemas, simplify};
 use crate::http::shared::gateway::Gateway;
@@ -271,27 +272,34 @@ fn parameters(operation: &Operation, generator: &mut SchemaGenerator) -> Vec<Val
     for part in operation.path.split('/') {
         if let Some(name) = part.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
             let schema = json!({ "type": "string" });
-            parameters
-                .push(json!({ "name": name, "in": "path", "required": true, "schema": schema }));
+            parameters.push(parameter("path", name, true, schema));
         }
     }
     if operation.method != "get" {
         let schema = json!({ "type": "string", "maxLength": KEY_BYTES_MAX, "pattern": "^[!-~]+$" });
-        parameters.push(json!({ "name": "Idempotency-Key", "in": "header", "schema": schema }));
+        parameters.push(parameter("header", IDEMPOTENCY_KEY, false, schema));
     }
     if let Some(query) = operation.query {
         let schema = query(generator).to_value();
-        let fields = name_of(&schema)
-            .and_then(|name| generator.definitions().get(name))
-            .and_then(|definition| definition.get("properties"))
-            .and_then(Value::as_object)
-            .cloned()
-            .unwrap_or_default();
-        for (name, schema) in fields {
-            parameters.push(json!({ "name": name, "in": "query", "schema": schema }));
+        let definition = name_of(&schema).and_then(|name| generator.definitions().get(name));
+        let definition = definition.unwrap_or(&Value::Null);
+        let required = definition["required"].as_array().into_iter().flatten();
+        let required: Vec<_> = required.filter_map(Value::as_str).collect();
+        for (name, schema) in definition["properties"].as_object().into_iter().flatten() {
+            let is_required = required.contains(&name.as_str());
+            parameters.push(parameter("query", name, is_required, schema.clone()));
         }
     }
     parameters
+}
+
+fn parameter(place: &str, name: &str, is_required: bool, schema: Value) -> Value {
+    let own = schema["description"].as_str();
+    let description = own.or_else(|| description_of(name)).unwrap_or_default();
+    json!({
+        "name": name, "in": place, "required": is_required, "description": description,
+        "schema": schema,
+    })
 }
 
 /// The name of the definition that a schema refers to.

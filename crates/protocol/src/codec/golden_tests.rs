@@ -117,6 +117,7 @@ events! {
     Event::Session(session::Event::Announced(_)) => "session.announced",
     Event::Session(session::Event::Answered(_)) => "session.answered",
     Event::Session(session::Event::TimedOut(_)) => "session.timed_out",
+    Event::Session(session::Event::Withdrawn(_)) => "session.withdrawn",
     Event::Session(session::Event::HandedOver(_)) => "session.handed_over",
     Event::Session(session::Event::Delivered(_)) => "session.delivered",
     Event::Subscription(subscription::Event::Opened(_)) => "subscription.opened",

@@ -44,7 +44,7 @@ use crate::teamspace::{self, Configuration, Settings};
 use crate::time::Time;
 use crate::token::{self, BearerKind, Grant};
 
-const NAMES: [&str; 45] = [
+const NAMES: [&str; 46] = [
     "handoff.drafted",
     "handoff.proposed",
     "handoff.validation_started",
@@ -88,6 +88,7 @@ const NAMES: [&str; 45] = [
     "session.announced",
     "session.answered",
     "session.timed_out",
+    "session.withdrawn",
     "session.handed_over",
     "session.delivered",
 ];

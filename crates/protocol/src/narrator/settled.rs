@@ -16,7 +16,7 @@ use aaep::{AGENT_ID, CONTEXT, EXTENSION_CONTEXT, VERSION};
 /// Its type.
 pub const QUESTION_SETTLED: &str = "tasuki:question.settled";
 
-/// A question that was answered or timed out.
+/// A question that was answered, timed out, or does not count any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settled {
     /// The event that asked.
@@ -31,6 +31,8 @@ pub struct Settled {
 pub enum By {
     Answer,
     Time,
+    /// The conversation changed hands, or was closed.
+    Conversation,
 }
 
 /// The entry that settled it: what an event about it needs.
@@ -57,15 +59,22 @@ impl Settled {
                 subscription: None,
                 by: By::Time,
             }),
+            Event::Withdrawn(withdrawn) => Some(Self {
+                question: withdrawn.event_id.clone(),
+                outcome: Outcome::Withdrawn,
+                subscription: None,
+                by: By::Conversation,
+            }),
             Event::Announced(_) | Event::HandedOver(_) | Event::Delivered(_) => None,
         }
     }
 
-    /// Whether the question was a confirmation.
-    pub fn is_confirmation(&self) -> bool {
+    /// Whether a listener with these abilities could have answered the question.
+    pub fn concerns(&self, can_confirm: bool, can_clarify: bool) -> bool {
         match self.outcome {
-            Outcome::Accepted | Outcome::Rejected => true,
-            Outcome::Answered | Outcome::Unanswered | Outcome::Withdrawn => false,
+            Outcome::Accepted | Outcome::Rejected => can_confirm,
+            Outcome::Answered | Outcome::Unanswered => can_clarify,
+            Outcome::Withdrawn => can_confirm || can_clarify,
         }
     }
 
@@ -91,13 +100,13 @@ impl Settled {
 
     fn message(&self) -> Message<'static> {
         match (self.outcome, self.by) {
+            (Outcome::Withdrawn, _) | (_, By::Conversation) => Message::QuestionWithdrawn,
             (Outcome::Accepted, By::Answer) => Message::AnsweredAccepted,
             (Outcome::Rejected, By::Answer) => Message::AnsweredRejected,
             (Outcome::Accepted, By::Time) => Message::ConfirmationDefaulted,
             (Outcome::Rejected, By::Time) => Message::ConfirmationTimedOut,
             (Outcome::Answered | Outcome::Unanswered, By::Answer) => Message::AnsweredElsewhere,
             (Outcome::Answered | Outcome::Unanswered, By::Time) => Message::ClarificationTimedOut,
-            (Outcome::Withdrawn, By::Answer | By::Time) => Message::QuestionWithdrawn,
         }
     }
 }
@@ -107,6 +116,7 @@ impl By {
         match self {
             By::Answer => "answer",
             By::Time => "time",
+            By::Conversation => "conversation",
         }
     }
 }
@@ -120,33 +130,44 @@ mod tests {
     fn each_way_is_told_as_a_valid_event_in_its_words() {
         let session = "sess_1".parse().expect("an id");
         let (at, hash) = (Time::from_millis(1_700_000_000_000), [7; 32]);
-        for (outcome, by, confirms, words) in [
+        for (outcome, by, concerns, words) in [
             (
                 Outcome::Accepted,
                 By::Answer,
-                true,
+                [true, false],
                 "Somebody else has answered: yes. It goes ahead.",
             ),
             (
                 Outcome::Rejected,
                 By::Answer,
-                true,
+                [true, false],
                 "Somebody else has answered: no. Nothing is done.",
             ),
-            (Outcome::Rejected, By::Time, true, "Nobody answered in time, so nothing was done."),
+            (
+                Outcome::Rejected,
+                By::Time,
+                [true, false],
+                "Nobody answered in time, so nothing was done.",
+            ),
             (
                 Outcome::Accepted,
                 By::Time,
-                true,
+                [true, false],
                 "Nobody answered in time. As announced, it goes ahead.",
             ),
             (
                 Outcome::Answered,
                 By::Answer,
-                false,
+                [false, true],
                 "Somebody else has already answered the question.",
             ),
-            (Outcome::Unanswered, By::Time, false, "Nobody answered the question in time."),
+            (Outcome::Unanswered, By::Time, [false, true], "Nobody answered the question in time."),
+            (
+                Outcome::Withdrawn,
+                By::Conversation,
+                [true, true],
+                "The question is withdrawn. No answer is needed any more.",
+            ),
         ] {
             let question = "evt_7".to_owned();
             let settled = Settled { question, outcome, subscription: None, by };
@@ -155,7 +176,9 @@ mod tests {
             assert_eq!(event.payload.name(), QUESTION_SETTLED);
             let told: Value = serde_json::from_str(&text).expect("JSON");
             assert_eq!(told["summary_normal"], words);
-            assert_eq!((&told["question"], settled.is_confirmation()), (&json!("evt_7"), confirms));
+            assert_eq!(told["question"], "evt_7");
+            let concerned = [settled.concerns(true, false), settled.concerns(false, true)];
+            assert_eq!(concerned, concerns, "{text}");
             assert!(told["summary_normal_yo"].is_string(), "{text}");
         }
     }

@@ -19,6 +19,8 @@ pub enum Command {
     Answer(Box<Answer>),
     /// The time of a question is over.
     Elapse { due: Time },
+    /// The conversation may have changed hands or is closed: questions asked before do not count.
+    Withdraw,
     /// An operator ends it, to erase all of it.
     End,
     /// The result of a handoff that the producer requested.
@@ -66,6 +68,7 @@ impl Command {
             Command::Announce { .. } => "announce",
             Command::Answer(_) => "answer",
             Command::Elapse { .. } => "elapse_session",
+            Command::Withdraw => "withdraw_questions",
             Command::End => "end_session",
             Command::HandOver(_) => "hand_over",
             Command::Deliver { .. } => "deliver_decision",
@@ -88,12 +91,16 @@ impl Command {
             (Command::Elapse { due }, Some(session)) => {
                 let over = session.machine.pending().iter().filter(|one| one.due() <= *due);
                 let unanswered = over.map(|one| one.event_id().to_owned()).collect();
-                Needs { directory: told(session), unanswered, ..Needs::default() }
+                let (conversation, directory) = (session.conversation, told(session));
+                Needs { conversation, directory, unanswered, ..Needs::default() }
+            }
+            (Command::Withdraw, Some(session)) => {
+                Needs { conversation: session.conversation, ..Needs::default() }
             }
             (Command::Announce { .. }, Some(session)) => {
                 Needs { conversation: session.conversation, settings: true, ..Needs::default() }
             }
-            (Command::Answer(_) | Command::Elapse { .. }, None)
+            (Command::Answer(_) | Command::Elapse { .. } | Command::Withdraw, None)
             | (Command::End | Command::HandOver(_) | Command::Deliver { .. }, _) => {
                 Needs::default()
             }
@@ -110,6 +117,7 @@ impl Command {
             Command::HandOver(handover) => vec![handover_key(id, &handover.event_id)],
             Command::Answer(_)
             | Command::Elapse { .. }
+            | Command::Withdraw
             | Command::End
             | Command::Deliver { .. } => Vec::new(),
         }

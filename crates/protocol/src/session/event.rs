@@ -15,6 +15,8 @@ pub enum Event {
     Announced(Box<Announced>),
     Answered(Box<Answered>),
     TimedOut(TimedOut),
+    /// The conversation of the session has changed hands or is closed: no answer counts.
+    Withdrawn(Withdrawn),
     /// The result of a handoff that the producer requested.
     HandedOver(Handover),
     /// The producer was told the result of a question at its endpoint.
@@ -41,6 +43,9 @@ pub struct Announced {
     /// The epoch of the conversation in which the questions among them were asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch: Option<u64>,
+    /// Such questions are found by their conversation. Earlier releases did not keep them so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub listed: bool,
     /// The session after these events, if it was just computed.
     #[serde(skip)]
     pub foreseen: Foreseen,
@@ -123,6 +128,13 @@ pub struct TimedOut {
     /// The producer is told at its endpoint.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deliver: bool,
+}
+
+/// A question of a producer that has lost its conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Withdrawn {
+    pub reply_token: String,
+    pub event_id: String,
 }
 
 /// A handoff was requested in a session that is bound to a conversation.
@@ -214,6 +226,7 @@ impl Announced {
             silence_minutes: None,
             after_loss: false,
             epoch: None,
+            listed: false,
             foreseen: Foreseen::default(),
         }
     }
@@ -236,6 +249,7 @@ impl Event {
             Event::Announced(_) => "session.announced",
             Event::Answered(_) => "session.answered",
             Event::TimedOut(_) => "session.timed_out",
+            Event::Withdrawn(_) => "session.withdrawn",
             Event::HandedOver(_) => "session.handed_over",
             Event::Delivered(_) => "session.delivered",
         }

@@ -27,7 +27,11 @@ pub fn evolve(
         (None, Event::Announced(announced)) => opened(id, announced, at).ok_or_else(bad)?,
         (
             None,
-            Event::Answered(_) | Event::TimedOut(_) | Event::HandedOver(_) | Event::Delivered(_),
+            Event::Answered(_)
+            | Event::TimedOut(_)
+            | Event::Withdrawn(_)
+            | Event::HandedOver(_)
+            | Event::Delivered(_),
         ) => return Err(bad()),
     };
     match event {
@@ -54,6 +58,11 @@ pub fn evolve(
             session.forget(&over.reply_token);
             session.heard_at = Some(at);
             session.telling.extend(over.deliver.then(|| over.reply_token.clone()));
+        }
+        Event::Withdrawn(withdrawn) => {
+            session.machine.withdraw(&withdrawn.reply_token).map_err(|_| bad())?;
+            session.forget(&withdrawn.reply_token);
+            session.heard_at = Some(at);
         }
         Event::HandedOver(handover) => session.handover = Some(handover.clone()),
         Event::Delivered(told) => session.telling.retain(|token| *token != told.reply_token),
@@ -90,7 +99,7 @@ fn follow(session: &mut Session, announced: &Announced, at: Time) {
         let place = EventPlace { position, index };
         let Ok(event) = read(said.text()) else { continue };
         let _ = session.follow(&event, (place, at, Weak::Allowed), &|_| false, &mut Vec::new());
-        session.asked_in(place, announced.epoch);
+        session.asked_in(place, announced.epoch, announced.listed);
     }
 }
 

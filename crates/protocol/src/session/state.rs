@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::event::Handover;
+use super::event::{Handover, Withdrawn};
 use super::silence::SILENCE;
 use super::{ANSWER_DEADLINE, CRITICAL_WINDOW, REFUSED_KEPT_MAX, REFUSED_RESTS};
 use crate::caller::Caller;
@@ -94,6 +94,9 @@ pub struct Question {
     /// The epoch of the conversation in which it was asked. Earlier releases did not record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch: Option<u64>,
+    /// Its session is found by its conversation. Earlier releases did not keep it so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub listed: bool,
 }
 
 /// A refused action, by its hash and by its words.
@@ -195,10 +198,28 @@ impl Session {
         self.is_heard(conversation) && asked_in.is_none_or(is_same)
     }
 
+    /// The open questions that do not count any more.
+    pub(super) fn lost_questions(&self, conversation: Option<&Conversation>) -> Vec<Withdrawn> {
+        let pending = self.machine.pending().iter();
+        let lost = pending.filter(|one| !self.stands(one.reply_token(), conversation));
+        let of = |one: &machine::Question| Withdrawn {
+            reply_token: one.reply_token().to_owned(),
+            event_id: one.event_id().to_owned(),
+        };
+        lost.map(of).collect()
+    }
+
     /// Notes the epoch of the conversation for the question at this place, if there is one.
-    pub(super) fn asked_in(&mut self, place: EventPlace, epoch: Option<u64>) -> bool {
+    pub(super) fn asked_in(&mut self, place: EventPlace, epoch: Option<u64>, listed: bool) -> bool {
         let question = self.questions.iter_mut().find(|question| question.place == place);
-        question.map(|question| question.epoch = epoch).is_some()
+        question.map(|question| (question.epoch, question.listed) = (epoch, listed)).is_some()
+    }
+
+    /// The key under which a session with open questions is found by its conversation.
+    pub fn asking_key(&self) -> Option<String> {
+        let conversation = self.conversation?;
+        let is_asking = self.questions.iter().any(|question| question.listed);
+        is_asking.then(|| format!("{}{}", asking_prefix(conversation), self.id))
     }
 
     /// Whether its producer is told the result of a question at its endpoint.
@@ -330,6 +351,7 @@ fn asked(event: &Event<'_>, place: EventPlace) -> Option<Question> {
             None
         },
         epoch: None,
+        listed: false,
     })
 }
 
@@ -357,6 +379,11 @@ pub fn handover_key(session: &SessionId, event_id: &str) -> String {
 /// value names the session, the event and the outcome.
 pub fn handed_key(conversation: ConversationId, number: u64) -> String {
     format!("handed/{conversation}/{number}")
+}
+
+/// The sessions of a conversation that have open questions; their ids follow this prefix.
+pub fn asking_prefix(conversation: ConversationId) -> String {
+    format!("asking/{conversation}/")
 }
 
 /// All keys that an event may occupy or look up.

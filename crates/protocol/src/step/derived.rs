@@ -153,6 +153,9 @@ pub(super) fn hold_changes(
     if let State::Conversation(after) = after {
         return transfer_hold_changes(stream, before, after);
     }
+    if let State::Session(after) = after {
+        return asking_hold_changes(stream, before, after);
+    }
     let of = |state: &State| match state {
         State::Handoff(handoff) => derive::hold(handoff),
         State::Subscription(subscription) => Some(subscription.hold()),
@@ -181,6 +184,21 @@ pub(super) fn hold_changes(
         Some(_) | None => found.clone(),
     };
     vec![HoldWrite { key: new.key.clone(), expected, next: stored(&new) }]
+}
+
+/// A session is found by its conversation while it has open questions.
+fn asking_hold_changes(stream: &Stream, before: Option<&State>, after: &Session) -> Vec<HoldWrite> {
+    let old = match before {
+        Some(State::Session(before)) => before.asking_key(),
+        Some(_) | None => None,
+    };
+    let (free, taken) =
+        (HoldState::default(), HoldState { holder: Some(stream.subject.id()), value: None });
+    match (old, after.asking_key()) {
+        (None, Some(key)) => vec![HoldWrite { key, expected: free, next: taken }],
+        (Some(key), None) => vec![HoldWrite { key, expected: taken, next: free }],
+        (Some(_), Some(_)) | (None, None) => Vec::new(),
+    }
 }
 
 /// The holds of a transfer. A free slot is as if it had never been taken; the key that maps a

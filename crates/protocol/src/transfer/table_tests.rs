@@ -340,6 +340,14 @@ fn whoever_is_asked_in_may_not_come() {
         assert!(world.conversation().transfer.as_ref().unwrap().leg.is_none(), "{line}");
         assert_eq!(world.slots(), ["hana/1"], "{line}");
     }
+    for line in ["ivan decline epoch=3 reason=lunch", "hana cancel epoch=3 reason=lunch"] {
+        let world = check(&[
+            "hana answer epoch=2 => connected hana@3",
+            "hana transfer to=ivan type=warm epoch=3 => connected hana@3",
+            &format!("{line} => connected hana@3"),
+        ]);
+        assert_eq!(world.bodies[0]["reason"], "lunch", "{line}");
+    }
     // The person who asked is gone: the customer waits, and the other person is not needed any
     // more.
     let world = check(&[

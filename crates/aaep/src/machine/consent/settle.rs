@@ -103,6 +103,13 @@ impl Session {
         Ok(settled)
     }
 
+    /// No answer to this question counts any more; the action asked about is not done.
+    pub fn withdraw(&mut self, reply_token: &str) -> Result<Settled, NotSettled> {
+        let index = self.consents.waiting(reply_token)?;
+        let question = self.consents.questions.remove(index);
+        Ok(self.consents.withdraw_one(question))
+    }
+
     /// A question timed out: its default applies. An irreversible action is rejected, and so is any
     /// action if no listener could have answered.
     pub fn elapse(

@@ -51,7 +51,7 @@ pub struct AgentsInput {
     #[serde(default)]
     #[schemars(transform = form::true_or_false)]
     pub selectable: Option<String>,
-    /// 1 to 200.
+    /// The most items in a page, 1 to 200.
     #[serde(default)]
     pub limit: Option<String>,
     /// `next_cursor` of the page before.

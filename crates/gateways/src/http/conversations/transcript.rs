@@ -73,7 +73,7 @@ pub struct TranscriptInput {
     /// Only messages with a larger number.
     #[serde(default)]
     pub after: Option<String>,
-    /// 1 to 200.
+    /// The most items in a page, 1 to 200.
     #[serde(default)]
     pub limit: Option<String>,
 }

@@ -253,6 +253,7 @@ fn reason(event: &Event, is_inside: bool) -> Option<&str> {
     let reason = match event {
         Event::Requested(it) => &it.reason,
         Event::Returned(it) => &it.reason,
+        Event::LegEnded(it) => &it.reason,
         Event::Over(it) => &it.reason,
         Event::Queued(_)
         | Event::Ringing(_)
@@ -261,7 +262,6 @@ fn reason(event: &Event, is_inside: bool) -> Option<&str> {
         | Event::Held(_)
         | Event::Resumed(_)
         | Event::LegRequested(_)
-        | Event::LegEnded(_)
         | Event::Noted(_)
         | Event::Rated(_) => return None,
     };

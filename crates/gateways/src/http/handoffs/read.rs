@@ -34,7 +34,7 @@ pub struct ListInput {
     pub to_agent: Option<AgentId>,
     #[serde(default)]
     pub status: Option<Status>,
-    /// 1 to 200.
+    /// The most items in a page, 1 to 200.
     #[serde(default)]
     pub limit: Option<String>,
     /// `next_cursor` of the page before.

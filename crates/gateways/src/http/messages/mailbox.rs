@@ -52,7 +52,7 @@ pub struct QueryInput {
     /// Sent before this time.
     #[serde(default)]
     pub until: Option<Time>,
-    /// 1 to 200.
+    /// The most items in a page, 1 to 200.
     #[serde(default)]
     pub limit: Option<String>,
     /// `next_cursor` of the page before.
@@ -69,7 +69,7 @@ pub struct InboxInput {
     /// `json` or `text`; by the `Accept` header when absent.
     #[serde(default)]
     pub format: Option<Format>,
-    /// 1 to 200.
+    /// The most items in a page, 1 to 200.
     #[serde(default)]
     pub limit: Option<String>,
     /// `next_cursor` of the page before.

@@ -40,6 +40,7 @@ pub fn session_shapes() -> Vec<(&'static str, Event)> {
     let unanswered = with(&over, "outcome", json!("unanswered"));
     let default = with(&unanswered, "default_response", json!("Savings"));
     let told = |event: &Value| with(event, "deliver", json!(true));
+    let listed = with(&with(&least, "epoch", json!(3)), "listed", json!(true));
     let silence = with(&least, "silence_minutes", json!(60));
     let automatic = with(&answered, "automatic", json!(true));
     let lasting = with(&answered, "expires_at", json!("2026-05-24T14:23:01Z"));
@@ -53,6 +54,8 @@ pub fn session_shapes() -> Vec<(&'static str, Event)> {
         ("flag", "session.answered", response(json!(true))),
         ("modified", "session.answered", other),
         ("unsure", "session.answered", unsure),
+        ("listed", "session.announced", listed),
+        ("only", "session.withdrawn", json!({ "reply_token": "rpl_1", "event_id": "evt_1" })),
         ("least", "session.timed_out", over.clone()),
         ("most", "session.timed_out", unheard),
         ("default", "session.timed_out", default),

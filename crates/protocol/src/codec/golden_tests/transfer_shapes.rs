@@ -137,7 +137,11 @@ fn passed() -> Vec<(&'static str, Event)> {
         if why != "not_answered" {
             body["agent"] = "ivan".into();
         }
-        shapes.push(shape(why, "transfer.leg_ended", body));
+        shapes.push(shape(why, "transfer.leg_ended", body.clone()));
+        if why == "declined" {
+            body["reason"] = "lunch".into();
+            shapes.push(shape("with_reason", "transfer.leg_ended", body));
+        }
     }
     shapes
 }

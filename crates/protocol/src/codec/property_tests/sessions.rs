@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::{text, time};
 use crate::ids::TransferId;
 use crate::session::event::{
-    Announced, Answered, Consented, Delivered, Handover, HandoverOutcome, Said, TimedOut,
+    Announced, Answered, Consented, Delivered, Handover, HandoverOutcome, Said, TimedOut, Withdrawn,
 };
 use crate::session::{self, Given, Response};
 use crate::step::Event;
@@ -17,7 +17,7 @@ use aaep::event::Decision;
 use aaep::machine::{Binding, Outcome};
 
 pub fn sessions() -> impl Strategy<Value = Event> {
-    prop_oneof![announced(), answered(), timed_out(), handed_over(), delivered()]
+    prop_oneof![announced(), answered(), timed_out(), withdrawn(), handed_over(), delivered()]
         .prop_map(Event::Session)
 }
 
@@ -33,11 +33,16 @@ fn announced() -> impl Strategy<Value = session::Event> {
         reply_token: it.2,
         binding: it.3,
     });
-    let more = (vec(text(), 0..3), option::of(any::<u32>()));
+    let more = (vec(text(), 0..3), option::of(any::<u32>()), any::<bool>());
     (vec(said, 1..4), vec(consents, 0..3), more).prop_map(
-        |(events, consents, (withdrawn, silence_minutes))| {
-            let announced =
-                Announced { consents, withdrawn, silence_minutes, ..Announced::new(events) };
+        |(events, consents, (withdrawn, silence_minutes, listed))| {
+            let announced = Announced {
+                consents,
+                withdrawn,
+                silence_minutes,
+                listed,
+                ..Announced::new(events)
+            };
             session::Event::Announced(Box::new(announced))
         },
     )
@@ -102,6 +107,12 @@ fn timed_out() -> impl Strategy<Value = session::Event> {
             unheard,
             deliver,
         })
+    })
+}
+
+fn withdrawn() -> impl Strategy<Value = session::Event> {
+    (text(), text()).prop_map(|(reply_token, event_id)| {
+        session::Event::Withdrawn(Withdrawn { reply_token, event_id })
     })
 }
 

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use super::shared::Decision;
+use super::withdraw;
 use crate::agent::Kind;
 use crate::caller::{Caller, Principal};
 use crate::facts::{Context, Holds};
@@ -13,6 +14,7 @@ use crate::ids::{AgentId, SessionId};
 use crate::narrator::ours::{self, OWN_TYPES};
 use crate::rejection::Rejection;
 use crate::session::event::{Announced, Consented, Event, Foreseen, Said};
+use crate::session::evolve::evolve;
 use crate::session::state::{EventPlace, Session, hold_key, no_conversation, opening};
 use crate::session::{
     ANNOUNCED_EVENTS_MAX, CLOCK_AHEAD_MAX, CRITICAL_EVENTS_MAX, CRITICAL_WINDOW, SESSION_EVENTS_MAX,
@@ -42,14 +44,22 @@ pub fn decide(
         let expected = format!("1 to {ANNOUNCED_EVENTS_MAX} events");
         return Err(Rejection::SchemaInvalid { field: "events".to_owned(), expected });
     }
+    // A producer that has lost its conversation is not kept waiting for an answer.
+    let lost = state.map(|session| withdraw::lost(id, session, context)).unwrap_or_default();
+    let mut session = state.cloned();
+    for event in &lost.events {
+        let bad = |_| Rejection::NotFound { what: "question" };
+        session = Some(evolve(id, session, event, context.now).map_err(bad)?);
+    }
     let mut batch = Batch {
         id,
         producer,
-        session: state.cloned(),
-        position: state.map_or(0, |session| session.n_entries) + 1,
+        position: session.as_ref().map_or(0, |session| session.n_entries) + 1,
+        session,
         context,
         used: HashMap::new(),
-        holds: Vec::new(),
+        holds: lost.holds,
+        withdrawn: lost.events,
         announced: Announced::new(Vec::with_capacity(events.len())),
     };
     for (index, said) in events.iter().enumerate() {
@@ -83,6 +93,8 @@ struct Batch<'a> {
     /// The keys that they use, and the index of the event that uses each.
     used: HashMap<String, usize>,
     holds: Vec<HoldWrite>,
+    /// What comes before them: questions that do not count any more.
+    withdrawn: Vec<Event>,
     announced: Announced,
 }
 
@@ -127,8 +139,9 @@ impl Batch<'_> {
         let conversation = self.context.facts.conversation.as_deref();
         let conversation = conversation.filter(|it| session.conversation == Some(it.id));
         let epoch = conversation.map(|it| it.epoch);
-        if session.asked_in(place, epoch) {
-            self.announced.epoch = epoch;
+        let listed = epoch.is_some();
+        if session.asked_in(place, epoch, listed) {
+            (self.announced.epoch, self.announced.listed) = (epoch, listed);
         }
         self.record(said, place, followed, &uses);
         self.rely_on(looked_at.into_inner());
@@ -245,13 +258,14 @@ impl Batch<'_> {
     }
 
     fn into_decision(self) -> Decision {
-        let Self { session, position, mut announced, holds, .. } = self;
+        let Self { session, position, mut announced, holds, withdrawn: mut events, .. } = self;
         let Some(mut session) = session.filter(|_| !announced.events.is_empty()) else {
             return Decision::default();
         };
         session.n_entries = position;
         announced.foreseen = Foreseen(Some(Box::new(session)));
-        Decision { events: vec![Event::Announced(Box::new(announced))], holds }
+        events.push(Event::Announced(Box::new(announced)));
+        Decision { events, holds }
     }
 }
 

@@ -2,6 +2,7 @@
 //! silent for too long.
 
 use super::shared::{Decision, check_server};
+use super::withdraw;
 use crate::facts::Context;
 use crate::ids::SessionId;
 use crate::rejection::Rejection;
@@ -20,17 +21,21 @@ pub fn decide(
     check_server(context, "let a question expire")?;
     // The state may have changed since the deadline was armed; then nothing happens.
     let Some(session) = state else { return Ok(Decision::default()) };
-    let mut decision = Decision::default();
     if session.left_at().is_some_and(|left| left <= due && left <= context.now) {
         let ended = session.ended_for_its_producer(Why::Silent, context.now);
-        decision.events.push(Event::Announced(Box::new(ended)));
-        return Ok(decision);
+        let events = vec![Event::Announced(Box::new(ended))];
+        return Ok(Decision { events, holds: Vec::new() });
     }
     let audience = context.facts.audience;
+    let conversation = context.facts.conversation.as_deref();
+    let mut decision = withdraw::lost(id, session, context);
+    let mut position = session.n_entries + decision.events.len() as u64;
     let mut machine = session.machine.clone();
-    let mut position = session.n_entries;
     for question in session.machine.pending().iter().filter(|question| question.due() <= due) {
         let token = question.reply_token();
+        if !session.stands(token, conversation) {
+            continue;
+        }
         let Ok(settled) = machine.elapse(token, context.now, audience) else { continue };
         position += 1;
         let asked = session.question(token);

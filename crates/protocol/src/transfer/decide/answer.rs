@@ -133,6 +133,7 @@ pub(super) fn returned(
                 WhyReturned::NotAnswered => WhyLegEnded::NotAnswered,
                 WhyReturned::AgentLost => WhyLegEnded::AgentLost,
             },
+            reason,
         })]);
     }
     let leg = match place {

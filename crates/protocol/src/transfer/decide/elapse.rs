@@ -55,6 +55,7 @@ pub fn elapse(
             leg: leg.number,
             agent: None,
             why: WhyLegEnded::NotAnswered,
+            reason: String::new(),
         })]),
         (_, _, _) => Vec::new(),
     })
@@ -114,6 +115,7 @@ pub fn lose(
                     leg: leg.number,
                     agent: Some(agent.clone()),
                     why: WhyLegEnded::AgentLost,
+                    reason: String::new(),
                 })])
             }
             place @ (RingingPlace::Leg(_) | RingingPlace::Transfer) => lost(place, claim),

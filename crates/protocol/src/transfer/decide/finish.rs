@@ -65,6 +65,7 @@ pub fn cancel(
             leg: leg.number,
             agent: leg.claim().map(|claim| claim.agent.clone()),
             why: WhyLegEnded::Cancelled,
+            reason,
         })]));
     }
     let caller = asked.context.caller;
@@ -163,6 +164,7 @@ fn consultation_ended(
         leg: leg.number,
         agent: Some(claim.agent.clone()),
         why: WhyLegEnded::Finished,
+        reason: String::new(),
     })])))
 }
 

@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::announcer::Announcer;
 use super::answering::OpenQuestion;
-use super::closing::Accepted;
+use super::closing::Answered;
 use super::listen::{Answers, From, server};
 use super::listener::{Listener, Spoken};
 use super::recorder::Recorder;
@@ -67,7 +67,7 @@ pub async fn run(args: CaptureArgs) -> Result<u8> {
         recorder: Some(recorder),
         until_end: args.until_end,
         asked: OpenQuestion::new(speech),
-        accepted: Accepted::default(),
+        answered: Answered::default(),
         open: HashSet::new(),
     };
     listener.run().await

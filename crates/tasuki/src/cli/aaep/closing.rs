@@ -11,20 +11,36 @@ use super::question::Question;
 use super::speech::Text;
 use super::words::{is_terminal, kind};
 
-/// Accepted questions whose calls are awaited. Beyond this the oldest is forgotten.
-const ACCEPTED_MAX: usize = 32;
+/// Questions of each kind that are remembered. Beyond this the oldest is forgotten.
+const REMEMBERED_MAX: usize = 32;
 
-/// Questions that were accepted here and wait for their call: that call says nothing about other
-/// questions.
+/// Questions that are no longer open here.
 #[derive(Debug, Default)]
-pub struct Accepted(Vec<Question>);
+pub struct Answered {
+    /// The accepted ones that wait for their call: that call says nothing about other questions.
+    accepted: Vec<Question>,
+    /// Those that were answered here. The answer may have come too late.
+    sent: Vec<Question>,
+}
 
-impl Accepted {
-    pub fn add(&mut self, question: Question) {
-        if self.0.len() >= ACCEPTED_MAX {
-            self.0.remove(0);
+impl Answered {
+    pub fn accept(&mut self, question: Question) {
+        remember(&mut self.accepted, question);
+    }
+
+    pub fn send(&mut self, question: Question) {
+        remember(&mut self.sent, question);
+    }
+
+    /// The question whose answer did not count, and why. The server tells how a question was
+    /// settled to all but the listener whose answer settled it.
+    pub fn not_counted(&mut self, event: &Value) -> Option<(usize, Text)> {
+        if kind(event) != QUESTION_SETTLED || event["producer"]["agent_id"] != AGENT_ID {
+            return None;
         }
-        self.0.push(question);
+        let at = self.sent.iter().position(|it| is_of(event, it))?;
+        self.accepted.retain(|it| !is_of(event, it));
+        Some((self.sent.remove(at).number, why(event)))
     }
 
     /// The questions that an event closes, by their numbers, and why.
@@ -36,11 +52,11 @@ impl Accepted {
         };
         match kind(event) {
             _ if is_terminal(event) => {
-                self.0.retain(|it| !is_over(it));
+                self.accepted.retain(|it| !is_over(it));
                 all(Text::WhyOver, &is_over)
             }
             "state.changed" if is_withdrawal(event) => {
-                self.0.retain(|it| !is_after(event, it));
+                self.accepted.retain(|it| !is_after(event, it));
                 all(Text::WhySettled, &|it| is_after(event, it))
             }
             "tool.invoked" => self.called(event, open),
@@ -48,7 +64,7 @@ impl Accepted {
                 let settled: Vec<_> = open.iter().filter(|it| is_of(event, it)).collect();
                 if event["outcome"] == "accepted" {
                     // Its call says nothing about the others.
-                    settled.iter().for_each(|it| self.add((*it).clone()));
+                    settled.iter().for_each(|it| self.accept((*it).clone()));
                 }
                 settled.into_iter().map(|it| (it.number, why(event))).collect()
             }
@@ -61,12 +77,12 @@ impl Accepted {
     fn called(&mut self, call: &Value, open: &[Question]) -> Vec<(usize, Text)> {
         let is_named = |it: &Question| is_after(call, it) && names(it, call);
         let named = open.iter().filter(|it| is_named(it)).map(|it| it.number).collect::<Vec<_>>();
-        let n_accepted = self.0.len();
-        self.0.retain(|it| !is_named(it));
-        let meant = if !named.is_empty() || self.0.len() < n_accepted {
+        let n_accepted = self.accepted.len();
+        self.accepted.retain(|it| !is_named(it));
+        let meant = if !named.is_empty() || self.accepted.len() < n_accepted {
             named
-        } else if let Some(at) = self.0.iter().position(|it| may_be_meant(it, call)) {
-            self.0.remove(at);
+        } else if let Some(at) = self.accepted.iter().position(|it| may_be_meant(it, call)) {
+            self.accepted.remove(at);
             Vec::new()
         } else {
             let meant = open.iter().filter(|it| may_be_meant(it, call)).map(|it| it.number);
@@ -74,6 +90,13 @@ impl Accepted {
         };
         meant.into_iter().map(|number| (number, Text::WhyAccepted)).collect()
     }
+}
+
+fn remember(questions: &mut Vec<Question>, question: Question) {
+    if questions.len() >= REMEMBERED_MAX {
+        questions.remove(0);
+    }
+    questions.push(question);
 }
 
 /// Whether the server says that this question is settled.
@@ -85,6 +108,7 @@ fn is_of(event: &Value, question: &Question) -> bool {
 fn why(event: &Value) -> Text {
     match (event["settled_by"].as_str(), event["outcome"].as_str()) {
         (Some("time"), _) => Text::WhyTime,
+        (_, Some("withdrawn")) => Text::WhyWithdrawn,
         (_, Some("accepted")) => Text::WhyAccepted,
         (_, Some("rejected")) => Text::WhyRejected,
         (_, _) => Text::WhyAnswered,
@@ -211,8 +235,8 @@ mod tests {
                 true => kind.to_owned(),
                 false => format!("aaep:agent.{kind}"),
             };
-            let mut here = Accepted::default();
-            (10..).zip(accepted).for_each(|(number, more)| here.add(asked(number, more)));
+            let mut here = Answered::default();
+            (10..).zip(accepted).for_each(|(number, more)| here.accept(asked(number, more)));
             let event = with(
                 json!({"type": kind, "event_id": "evt_9",
                     "session_id": "sess_1", "timestamp": "2026-05-24T14:22:01Z"}),
@@ -221,6 +245,32 @@ mod tests {
             let closed = here.closed_by(&event, &open);
             let closed: Vec<usize> = closed.into_iter().map(|(number, _)| number).collect();
             assert_eq!(closed, expected, "{open:?} and {event}");
+        }
+    }
+
+    /// An answer that came too late is not left as "sent".
+    #[test]
+    fn an_answer_that_did_not_count_is_told() {
+        let settled = |by: &str, outcome: &str, question: &str, producer: &str| {
+            json!({
+                "type": QUESTION_SETTLED, "session_id": "sess_1", "question": question,
+                "settled_by": by, "outcome": outcome, "producer": {"agent_id": producer},
+            })
+        };
+        for (event, expected) in [
+            (settled("conversation", "withdrawn", "evt_1", AGENT_ID), Some(Text::WhyWithdrawn)),
+            (settled("time", "rejected", "evt_1", AGENT_ID), Some(Text::WhyTime)),
+            (settled("answer", "rejected", "evt_1", AGENT_ID), Some(Text::WhyRejected)),
+            (settled("answer", "rejected", "evt_2", AGENT_ID), None),
+            (settled("conversation", "withdrawn", "evt_1", "teller"), None),
+        ] {
+            let mut here = Answered::default();
+            here.send(asked(1, &json!({})));
+            here.accept(asked(1, &json!({})));
+            let told = here.not_counted(&event);
+            assert_eq!(told, expected.map(|why| (1, why)), "{event}");
+            assert_eq!(here.accepted.is_empty(), expected.is_some(), "{event}");
+            assert_eq!(here.not_counted(&event), None, "once: {event}");
         }
     }
 }

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 
 use super::announcer::Announcer;
 use super::answering::OpenQuestion;
-use super::closing::Accepted;
+use super::closing::Answered;
 use super::listener::{Listener, Spoken};
 use super::speech::Text;
 use super::subscriber::Subscriber;
@@ -93,7 +93,7 @@ pub async fn run(args: ListenArgs) -> Result<u8> {
         recorder: None,
         until_end: false,
         asked: OpenQuestion::new(speech),
-        accepted: Accepted::default(),
+        answered: Answered::default(),
         open: HashSet::new(),
     };
     listener.run().await

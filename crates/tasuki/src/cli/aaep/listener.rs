@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 
 use super::announcer::Announcer;
 use super::answering::OpenQuestion;
-use super::closing::Accepted;
+use super::closing::Answered;
 use super::question::{Question, TypedAnswer};
 use super::recorder::Recorder;
 use super::speech::{Speech, Text};
@@ -62,7 +62,7 @@ pub struct Listener {
     /// Whether to leave when the sessions that were heard are over.
     pub until_end: bool,
     pub asked: OpenQuestion,
-    pub accepted: Accepted,
+    pub answered: Answered,
     pub open: HashSet<String>,
 }
 
@@ -171,8 +171,12 @@ impl Listener {
             (_, Some(question)) => self.hear_question(question, event),
             (Spoken::Nothing, None) => {}
         }
-        for (number, why) in self.accepted.closed_by(event, self.asked.open()) {
+        for (number, why) in self.answered.closed_by(event, self.asked.open()) {
             self.close(number, why);
+        }
+        if let Some((number, why)) = self.answered.not_counted(event) {
+            let why = self.announcer.speech.word(why);
+            self.say(Text::NotCounted, &[("number", &number.to_string()), ("why", &why)]);
         }
     }
 
@@ -289,8 +293,9 @@ impl Listener {
         }
         self.asked.close(number);
         self.typist.screen.set(self.asked.numbers());
+        self.answered.send(question.clone());
         if is_accept {
-            self.accepted.add(question);
+            self.answered.accept(question);
         }
         match &mut self.recorder {
             Some(recorder) => recorder.message(&reply.write()),

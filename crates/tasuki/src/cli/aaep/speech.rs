@@ -86,6 +86,7 @@ texts! {
     WhyRejected() = "why_rejected";
     WhyAnswered() = "why_answered";
     WhyTime() = "why_time";
+    WhyWithdrawn() = "why_withdrawn";
     NothingWaits() = "nothing_waits";
     TypedBefore(number) = "typed_before";
     AnsweredNothing(number) = "answered_nothing";
@@ -94,6 +95,7 @@ texts! {
     Waits(answers, number, text) = "waits";
     NotNamed(accept, number) = "not_named";
     AnswerSent(answer, number) = "answer_sent";
+    NotCounted(number, why) = "not_counted";
     AnswersOff() = "answers_off";
     StillWaits() = "still_waits";
     Listening() = "listening";

@@ -3,6 +3,8 @@
 
 use serde_json::Value;
 
+use crate::output;
+
 /// One step, from the stream of events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Colleague {
@@ -10,6 +12,8 @@ pub struct Colleague {
     /// The id of the colleague; none if none was asked yet.
     pub agent: Option<String>,
     pub did: Did,
+    /// The colleague's words for it.
+    pub reason: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +63,7 @@ impl Colleague {
             transfer: data["transfer"].as_str()?.to_owned(),
             agent: data["agent"].as_str().map(str::to_owned),
             did,
+            reason: data["reason"].as_str().map(output::clean).filter(|it| !it.is_empty()),
         })
     }
 
@@ -71,7 +76,10 @@ impl Colleague {
         match self.did {
             Did::Rung => format!("{name} is being asked"),
             Did::Joined => format!("{name} joins; {customer} does not see what {name} writes"),
-            Did::Declined(next) => format!("{name} declines{}", then(next)),
+            Did::Declined(next) => {
+                let reason = self.reason.as_ref().map(|reason| format!(" ({reason})"));
+                format!("{name} declines{}{}", reason.unwrap_or_default(), then(next))
+            }
             Did::NotAnswered(next) => format!("{name} did not answer{}", then(next)),
             Did::Lost(next) => format!("{name} has gone offline{}", then(next)),
             Did::Withdrawn => format!("{name} is not asked any more"),
@@ -127,6 +135,12 @@ mod tests {
             }
             let told = Colleague::read(&entry, "hana").map(|it| it.told("Ivan", "Ana"));
             assert_eq!(told.as_deref(), expected, "{entry}");
+            if why == "declined" {
+                entry["data"]["reason"] = "at \u{1b}lunch".into();
+                let told = Colleague::read(&entry, "hana").expect("it is told");
+                let told = told.told("Ivan", "Ana");
+                assert!(told.starts_with("Ivan declines (at \u{fffd}lunch)"), "{told}");
+            }
         }
     }
 }

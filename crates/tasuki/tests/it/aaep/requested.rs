@@ -311,7 +311,10 @@ async fn a_question_of_an_agent_that_lost_its_conversation_is_withdrawn() {
     for lost_by in ["route", "close"] {
         let desk = Desk::open(json!({})).await;
         let carol = desk.server.agent("carol");
-        let terms = json!({ "languages": ["en"], "supports_confirmation_reply": true });
+        let terms = json!({
+            "languages": ["en"], "supports_confirmation_reply": true,
+            "supported_extensions": ["urn:tasuki:aaep:v1"],
+        });
         let mut ear = Ear::on_terms(&desk.customer, terms.clone()).await;
         let mut question = super::event(
             2,
@@ -341,6 +344,17 @@ async fn a_question_of_an_agent_that_lost_its_conversation_is_withdrawn() {
         }
         let decision = || Call::get("/aaep/v1/sessions/sess_w/decisions/rpl_w");
         assert_eq!(ok(&desk.bob, decision()).await["status"], "withdrawn", "{lost_by}");
+        let settled = loop {
+            let event = ear.next().await;
+            if event["type"] == "tasuki:question.settled" {
+                break event;
+            }
+        };
+        assert_eq!(
+            [&settled["question"], &settled["outcome"], &settled["settled_by"]],
+            [&asked["event_id"], &json!("withdrawn"), &json!("conversation")],
+            "{lost_by}: {settled}"
+        );
         let reply = json!({
             "type": "confirmation.reply", "reply_token": asked["reply_token"],
             "decision": "accept", "subscription_id": ear.subscription,
@@ -356,6 +370,37 @@ async fn a_question_of_an_agent_that_lost_its_conversation_is_withdrawn() {
             ok(&carol, Call::post(desk.path("/commands"), back)).await;
             assert_eq!(ok(&desk.bob, decision()).await["status"], "withdrawn", "for good");
         }
+    }
+}
+
+/// An agent that has lost its conversation need not wait for an answer that cannot count.
+#[tokio::test]
+async fn an_agent_that_lost_its_conversation_may_end_at_once() {
+    for _ in 0..8 {
+        let desk = Desk::open(json!({})).await;
+        let _carol = desk.server.agent("carol");
+        let mut question = super::event(
+            2,
+            "awaiting.clarification",
+            json!({
+                "urgency": "critical", "question": "Which account?", "reply_token": "rpl_w",
+                "timeout_seconds": 60,
+            }),
+        );
+        let mut completed = super::event(3, "session.completed", json!({}));
+        for event in [&mut question, &mut completed] {
+            event["session_id"] = "sess_w".into();
+            event["producer"]["agent_id"] = "bob".into();
+        }
+        let events = json!([started(&desk.conversation, "bob", "sess_w"), question]);
+        ok(&desk.bob, Call::post("/aaep/v1/events", events)).await;
+        let refused = desk.bob.call(Call::post("/aaep/v1/events", completed.clone())).await;
+        assert_eq!(refused.expect("the server answers").status, 422, "the question is open");
+        let to = json!({ "goto": "carol", "epoch": 1 });
+        ok(&desk.bob, Call::post(desk.path("/commands"), to)).await;
+        ok(&desk.bob, Call::post("/aaep/v1/events", completed)).await;
+        let shown = ok(&desk.bob, Call::get("/aaep/v1/sessions/sess_w")).await;
+        assert_eq!(shown["status"], "completed", "{shown}");
     }
 }
 

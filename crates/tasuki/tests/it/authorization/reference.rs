@@ -196,6 +196,10 @@ fn every_operation_is_explained_and_shown() {
         used.insert(tag);
         let text = described["description"].as_str().unwrap_or_default();
         assert!(text.len() > 20 && text.ends_with('.'), "{id} is not described: {text:?}");
+        for parameter in described["parameters"].as_array().into_iter().flatten() {
+            let text = parameter["description"].as_str().unwrap_or_default();
+            assert!(text.len() > 10 && text.ends_with('.'), "{id}: {parameter}");
+        }
         let bodies = [
             ("request", &described["requestBody"]["content"]),
             ("response", &described["responses"][operation.success.to_string()]["content"]),
