@@ -290,7 +290,7 @@ impl Reading {
         }
         if let Some(id) = &chunk.output_id {
             let mut reused = self.clone();
-            reused.reusable.insert(digest(&Used::Output(id.as_ref().to_owned())));
+            reused.reuse(&Used::Output(id.as_ref().to_owned()));
             reused.suppose(event);
             ways.push(Way::settled(reused));
         }

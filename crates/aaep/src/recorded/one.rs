@@ -2,16 +2,17 @@
 //! wrong if it is wrong in all of them, and a reading in which it is wrong is dropped if there is
 //! another. So one wrong event is one error, it hides no later one, and makes no later event wrong.
 
+use std::borrow::Borrow;
 use std::collections::HashSet;
 
-use super::reading::{Assumed, Reading, just_before};
+use super::reading::{Assumed, Reading};
 use super::salvage::{ENVELOPE, Salvaged};
-use super::{Remark, Weight, digest, is_start, remark};
-use crate::event::{Decision, Event, Payload, Urgency};
+use super::{Remark, Weight, digest, remark};
+use crate::event::Event;
 use crate::flaw::Flaw;
-use crate::handshake::{Handshake, Response as Said};
+use crate::handshake::Handshake;
 use crate::machine::rules;
-use crate::machine::{Lasts, NotSettled, Phase, Response, Used};
+use crate::machine::{NotSettled, Phase, Used};
 
 /// The most readings of a session; the less likely ones are dropped.
 const READINGS_MAX: usize = 32;
@@ -63,29 +64,21 @@ impl One {
 
     /// Whether this would be a right event.
     pub(super) fn allows(&self, event: &Event<'_>) -> bool {
-        let allows = |it: &Reading| match it.clone().add(event, &self.used) {
-            Ok(_) => true,
-            Err(flaw) => !it.with_missing(event, &flaw, &self.used).0.is_empty(),
-        };
+        let allows = |it: &Reading| it.clone().having(event, &self.used).is_some();
         self.is_open() && self.readings.iter().any(allows)
     }
 
     /// This event names another session, and may be one of this.
     pub(super) fn may_have(&mut self, event: &Event<'_>) -> bool {
-        if !self.allows(event) {
+        if !self.is_open() {
             return false;
         }
-        let mut with = self.readings.clone();
-        with.retain_mut(|it| match it.add(event, &self.used) {
-            Ok(_) => true,
-            Err(flaw) => {
-                let (supposed, _) = it.with_missing(event, &flaw, &self.used);
-                supposed.into_iter().next().map(|supposed| *it = supposed).is_some()
-            }
-        });
+        let with = self.readings.iter().filter_map(|it| it.clone().having(event, &self.used));
+        let mut with: Vec<_> = with.collect();
+        let may = !with.is_empty();
         with.append(&mut self.readings);
         self.keep(with);
-        true
+        may
     }
 
     /// Whether more events may follow.
@@ -126,14 +119,14 @@ impl One {
     }
 
     /// Adds an event to readings, each time as it is meant there.
-    fn try_all<E: AsEvent + Clone>(&self, all: Vec<(Reading, E)>) -> Tried<E> {
+    fn try_all<'e, E: Borrow<Event<'e>> + Clone>(&self, all: Vec<(Reading, E)>) -> Tried<E> {
         let mut tried = Tried { right: Vec::new(), supposed: Vec::new(), wrong: Vec::new() };
         for (mut reading, event) in all {
-            match reading.add(event.as_event(), &self.used) {
+            match reading.add(event.borrow(), &self.used) {
                 Ok(assumed) => tried.right.push((reading, assumed)),
                 Err(flaw) => {
                     let (supposed, still_wrong) =
-                        reading.with_missing(event.as_event(), &flaw, &self.used);
+                        reading.with_missing(event.borrow(), &flaw, &self.used);
                     tried.supposed.extend(supposed.into_iter().map(|it| (it, flaw.clone())));
                     tried.wrong.push((reading, event.clone(), flaw));
                     let still_wrong = still_wrong.into_iter();
@@ -144,10 +137,10 @@ impl One {
         tried
     }
 
-    fn correct<E: AsEvent>(&self, wrong: &[(Reading, E, Flaw)]) -> Vec<Reading> {
-        let corrected = wrong.iter().flat_map(|(reading, event, flaw)| {
-            reading.corrected(event.as_event(), flaw, &self.used)
-        });
+    fn correct<'e, E: Borrow<Event<'e>>>(&self, wrong: &[(Reading, E, Flaw)]) -> Vec<Reading> {
+        let corrected = wrong
+            .iter()
+            .flat_map(|(reading, event, flaw)| reading.corrected(event.borrow(), flaw, &self.used));
         corrected.collect()
     }
 
@@ -284,87 +277,4 @@ fn likely_flaw<E>(wrong: &[(Reading, E, Flaw)]) -> Option<&Flaw> {
     let flaws = || wrong.iter().map(|(_, _, flaw)| flaw);
     let is_inside = |flaw: &&Flaw| !ENVELOPE.contains(&flaw.field.as_str());
     flaws().find(is_inside).or_else(|| flaws().next())
-}
-
-trait AsEvent {
-    fn as_event(&self) -> &Event<'_>;
-}
-
-impl AsEvent for &Event<'_> {
-    fn as_event(&self) -> &Event<'_> {
-        self
-    }
-}
-
-impl AsEvent for Event<'static> {
-    fn as_event(&self) -> &Event<'_> {
-        self
-    }
-}
-
-impl Reading {
-    /// An invalid event with the fields that could not be read filled in.
-    fn completed(&self, event: &Event<'static>, salvaged: &Salvaged) -> Event<'static> {
-        let mut event = event.clone();
-        if salvaged.is_flawed("urgency") {
-            event.envelope.urgency = Some(Urgency::Critical);
-        }
-        if self.session.phase() != Phase::Active || is_start(&event) {
-            return event;
-        }
-        let envelope = &mut event.envelope;
-        if envelope.agent_id.is_empty() {
-            envelope.agent_id = self.session.agent_id().to_owned().into();
-        }
-        if salvaged.is_flawed("sequence_number") {
-            envelope.sequence_number = self.session.next_number();
-        }
-        if salvaged.is_flawed("timestamp") {
-            envelope.timestamp_micros = self.session.timestamp_micros();
-        }
-        if let Payload::StateChanged { from, .. } = &mut event.payload
-            && salvaged.is_flawed("from_state")
-        {
-            *from = self.session.state().to_owned().into();
-        }
-        event
-    }
-
-    /// The event with this number was another one.
-    fn lose_one(&mut self, salvaged: &Salvaged) {
-        self.miss(1);
-        let got = salvaged.events.first().and_then(|it| it.envelope.sequence_number);
-        match (self.session.next_number(), self.session.phase()) {
-            (Some(next), Phase::Active) if got.is_none_or(|got| got == next) => {
-                self.session.suppose_number(Some(next.saturating_add(1)));
-            }
-            (_, _) => self.n_unnumbered += 1,
-        }
-    }
-
-    fn settle(&mut self, token: &str, reply: &Handshake) -> Option<Result<(), NotSettled>> {
-        let due = self.session.pending().iter().find(|it| it.reply_token() == token)?.due();
-        let at = just_before(due);
-        let settled = match reply {
-            Handshake::ConfirmationReply(reply) => {
-                let is_other = reply.modified_action.is_some();
-                let decision = if is_other { Decision::Reject } else { reply.decision };
-                self.session.resolve(token, decision, at, Lasts::WithoutEnd)
-            }
-            Handshake::ClarificationReply(reply) => {
-                let response = match &reply.response {
-                    Said::Truth(yes) => Response::Flag(*yes),
-                    Said::Number(number) => Response::Number(number.as_f64().unwrap_or(f64::NAN)),
-                    Said::Text(text) => Response::Text(text),
-                };
-                self.session.answer(token, response, at)
-            }
-            Handshake::Request(_)
-            | Handshake::Accepted(_)
-            | Handshake::Rejected(_)
-            | Handshake::Renegotiate(_)
-            | Handshake::Close(_) => return None,
-        };
-        Some(settled.map(|_| ()))
-    }
 }

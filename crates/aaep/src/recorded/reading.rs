@@ -6,14 +6,18 @@ use std::collections::{BTreeSet, HashSet};
 use super::{Remark, Weight, digest, is_start, remark};
 use crate::event::{Decision, Event, Payload};
 use crate::flaw::Flaw;
+use crate::handshake::{Handshake, Response as Said};
 use crate::machine::rules;
-use crate::machine::{Lasts, Phase, QUESTIONS_MAX, QuestionKind, Session, Used, Weak};
+use crate::machine::{
+    Lasts, NotSettled, Phase, QUESTIONS_MAX, QuestionKind, Response, Session, Used, Weak,
+};
 use base::time::{Span, Time};
 
 /// Any number of events may be missing.
 pub(super) const ANY_NUMBER: u64 = u64::MAX;
 
-/// The most numbers of missing events that are kept, and of events that came too early.
+/// The most numbers of missing events that are kept, of events that came too early, and of ids that
+/// may be used again.
 const SKIPPED_MAX: usize = 64;
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -33,7 +37,7 @@ pub(super) struct Reading {
     /// The numbers of events that came too early: their effect is missing where they belong.
     early: BTreeSet<u64>,
     /// Ids that may be used again.
-    pub(super) reusable: BTreeSet<u128>,
+    reusable: BTreeSet<u128>,
     /// The session before its end, which may have come too early.
     before_end: Option<Box<Session>>,
     /// Whether the start may still come.
@@ -97,6 +101,45 @@ impl Reading {
         self.judge(event, used)
     }
 
+    /// The reading with one more event, if it is right there or rests on a missing one.
+    pub(super) fn having(mut self, event: &Event<'_>, used: &HashSet<u128>) -> Option<Self> {
+        match self.add(event, used) {
+            Ok(_) => Some(self),
+            Err(flaw) => self.with_missing(event, &flaw, used).0.into_iter().next(),
+        }
+    }
+
+    /// A recorded answer, if it is to a question of this session.
+    pub(super) fn settle(
+        &mut self,
+        token: &str,
+        reply: &Handshake,
+    ) -> Option<Result<(), NotSettled>> {
+        let due = self.session.pending().iter().find(|it| it.reply_token() == token)?.due();
+        let at = just_before(due);
+        let settled = match reply {
+            Handshake::ConfirmationReply(reply) => {
+                let is_other = reply.modified_action.is_some();
+                let decision = if is_other { Decision::Reject } else { reply.decision };
+                self.session.resolve(token, decision, at, Lasts::WithoutEnd)
+            }
+            Handshake::ClarificationReply(reply) => {
+                let response = match &reply.response {
+                    Said::Truth(yes) => Response::Flag(*yes),
+                    Said::Number(number) => Response::Number(number.as_f64().unwrap_or(f64::NAN)),
+                    Said::Text(text) => Response::Text(text),
+                };
+                self.session.answer(token, response, at)
+            }
+            Handshake::Request(_)
+            | Handshake::Accepted(_)
+            | Handshake::Rejected(_)
+            | Handshake::Renegotiate(_)
+            | Handshake::Close(_) => return None,
+        };
+        Some(settled.map(|_| ()))
+    }
+
     /// Whether the event was missing before.
     pub(super) fn is_late(&self, event: &Event<'_>) -> bool {
         let number = event.envelope.sequence_number;
@@ -143,6 +186,13 @@ impl Reading {
     pub(super) fn came_early(&mut self, number: u64) {
         if self.early.len() < SKIPPED_MAX {
             self.early.insert(number);
+        }
+    }
+
+    /// This id may be used again.
+    pub(super) fn reuse(&mut self, id: &Used) {
+        if self.reusable.len() < SKIPPED_MAX {
+            self.reusable.insert(digest(id));
         }
     }
 
@@ -194,10 +244,7 @@ impl Reading {
         let before =
             (is_change && !self.session.pending().is_empty()).then(|| self.session.clone());
         let active = event.payload.is_terminal().then(|| self.session.clone());
-        let is_used = |id: &Used| {
-            let id = digest(id);
-            (used.contains(&id) || self.used.contains(&id)) && !self.reusable.contains(&id)
-        };
+        let is_used = |id: &Used| is_used(id, [used, &self.used], &self.reusable);
         let mut assumed = None;
         let mut uses = Vec::new();
         match follow(&mut self.session, event, &is_used, &mut uses) {
@@ -227,10 +274,7 @@ impl Reading {
         used: &HashSet<u128>,
         uses: &mut Vec<Used>,
     ) -> Option<Assumed> {
-        let is_used = |id: &Used| {
-            let id = digest(id);
-            (used.contains(&id) || self.used.contains(&id)) && !self.reusable.contains(&id)
-        };
+        let is_used = |id: &Used| is_used(id, [used, &self.used], &self.reusable);
         match &event.payload {
             Payload::ToolInvoked { .. } => {
                 let asked = confirmations(&self.session);
@@ -273,6 +317,12 @@ impl Reading {
             | Payload::Extension { .. } => None,
         }
     }
+}
+
+/// Whether an id was used, and may not be used again.
+fn is_used(id: &Used, used: [&HashSet<u128>; 2], reusable: &BTreeSet<u128>) -> bool {
+    let id = digest(id);
+    used.iter().any(|used| used.contains(&id)) && !reusable.contains(&id)
 }
 
 impl Otherwise {
@@ -325,6 +375,6 @@ fn confirmations(session: &Session) -> Vec<(String, String, Time)> {
 }
 
 /// Another clock decided whether an answer was in time. Here its place among the events decides.
-pub(super) fn just_before(due: Time) -> Time {
+fn just_before(due: Time) -> Time {
     Time::from_millis(due.as_millis() - Span::from_millis(1).as_millis())
 }

@@ -3,11 +3,13 @@
 use serde_json::Value;
 
 use super::is_start;
+use super::reading::Reading;
 use crate::event::{
     Chunk, Clarification, Confirmation, Decision, Envelope, Event, HandoffRequest, Link, Payload,
     Reversibility, Risk, TargetKind, Text, ToolStatus, Urgency,
 };
 use crate::flaw::Flaw;
+use crate::machine::Phase;
 use crate::read::is_of_another_type;
 use base::time::Time;
 
@@ -216,4 +218,45 @@ fn timeout(value: &Value) -> u32 {
 
 fn text(value: &Value) -> Option<Text<'static>> {
     value.as_str().map(|text| text.to_owned().into())
+}
+
+impl Reading {
+    /// An invalid event with the fields that could not be read filled in.
+    pub(super) fn completed(&self, event: &Event<'static>, salvaged: &Salvaged) -> Event<'static> {
+        let mut event = event.clone();
+        if salvaged.is_flawed("urgency") {
+            event.envelope.urgency = Some(Urgency::Critical);
+        }
+        if self.session.phase() != Phase::Active || is_start(&event) {
+            return event;
+        }
+        let envelope = &mut event.envelope;
+        if envelope.agent_id.is_empty() {
+            envelope.agent_id = self.session.agent_id().to_owned().into();
+        }
+        if salvaged.is_flawed("sequence_number") {
+            envelope.sequence_number = self.session.next_number();
+        }
+        if salvaged.is_flawed("timestamp") {
+            envelope.timestamp_micros = self.session.timestamp_micros();
+        }
+        if let Payload::StateChanged { from, .. } = &mut event.payload
+            && salvaged.is_flawed("from_state")
+        {
+            *from = self.session.state().to_owned().into();
+        }
+        event
+    }
+
+    /// The event with this number was another one.
+    pub(super) fn lose_one(&mut self, salvaged: &Salvaged) {
+        self.miss(1);
+        let got = salvaged.events.first().and_then(|it| it.envelope.sequence_number);
+        match (self.session.next_number(), self.session.phase()) {
+            (Some(next), Phase::Active) if got.is_none_or(|got| got == next) => {
+                self.session.suppose_number(Some(next.saturating_add(1)));
+            }
+            (_, _) => self.n_unnumbered += 1,
+        }
+    }
 }

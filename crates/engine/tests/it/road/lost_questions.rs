@@ -3,7 +3,6 @@
 
 use engine::aaep::announce::session_stream;
 use engine::aaep::sessions::Question;
-use engine::ports::store::StoreReads;
 use protocol::conversation;
 use protocol::conversation::command::Open;
 use protocol::ids::ConversationId;

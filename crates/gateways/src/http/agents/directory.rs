@@ -44,7 +44,7 @@ pub struct RolesInput {
 pub struct AgentsInput {
     #[serde(default)]
     pub kind: Option<Kind>,
-    /// Of humans.
+    /// Only people with this presence.
     #[serde(default)]
     pub presence: Option<Presence>,
     /// `true` for those that a customer may choose.
