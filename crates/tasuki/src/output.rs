@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use comfy_table::{ContentArrangement, Table, presets};
 use protocol::hidden::hidden;
 use protocol::time::{Span, Time};
+use unicode_width::UnicodeWidthStr;
 
 /// Characters that end a part of a text with its own writing direction.
 const EMBEDDING_END: char = '\u{202c}';
@@ -40,8 +41,7 @@ pub fn echo(echo: Echo<'_>) {
         Echo::Removed(text) => {
             let n_left = typed.len().saturating_sub(text.len());
             typed.truncate(n_left);
-            let n_columns = text.chars().map(n_columns).sum();
-            to_terminal(&"\u{8} \u{8}".repeat(n_columns));
+            to_terminal(&"\u{8} \u{8}".repeat(text.width()));
         }
         Echo::Entered => {
             typed.clear();
@@ -50,30 +50,16 @@ pub fn echo(echo: Echo<'_>) {
     }
 }
 
-/// What a person typed, key by key. A joiner comes before what it joins, and cannot be judged yet.
-/// It is shown as it is: the person knows that they typed it.
+/// What a person typed, key by key. A joiner comes before what it joins, and cannot be judged yet. It
+/// is shown as it is, and so is a mark of the direction: the person knows that they typed it.
 fn as_typed(text: &str) -> String {
-    let is_joiner = |it: char| matches!(it, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}');
-    match text.chars().all(is_joiner) {
-        true => text.to_owned(),
+    let is_direction = |it: char| matches!(it, '\u{202a}'..='\u{202c}' | '\u{2066}'..='\u{2069}');
+    let is_mark =
+        |it: char| matches!(it, '\u{61c}' | '\u{200c}'..='\u{200f}' | '\u{fe0e}' | '\u{fe0f}');
+    match text.chars().all(|it| is_direction(it) || is_mark(it)) {
+        // Pairs that give the text between them a direction are left out where text is shown.
+        true => text.replace(is_direction, ""),
         false => harmless(text),
-    }
-}
-
-/// How many columns a character takes on a terminal: needed to erase it again.
-fn n_columns(character: char) -> usize {
-    match character {
-        '\u{300}'..='\u{36f}' | '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' => 0,
-        '\u{1100}'..='\u{115f}'
-        | '\u{2e80}'..='\u{a4cf}'
-        | '\u{ac00}'..='\u{d7a3}'
-        | '\u{f900}'..='\u{faff}'
-        | '\u{fe30}'..='\u{fe6f}'
-        | '\u{ff00}'..='\u{ff60}'
-        | '\u{ffe0}'..='\u{ffe6}'
-        | '\u{1f300}'..='\u{1faff}'
-        | '\u{20000}'..='\u{3fffd}' => 2,
-        _ => 1,
     }
 }
 
@@ -283,6 +269,8 @@ mod tests {
             ("\u{1f469}\u{200d}\u{1f4bb}", "\u{1f469}\u{200d}\u{1f4bb}"),
             ("❤\u{fe0f}", "❤\u{fe0f}"),
             ("می\u{200c}خواهم", "می\u{200c}خواهم"),
+            ("\u{200f}سلام\u{200f}", "\u{200f}سلام\u{200f}"),
+            ("\u{2067}سلام\u{2069} \u{202b}سلام\u{202c}", "سلام سلام"),
             ("pay\u{202e}me", "pay\u{fffd}me"),
         ] {
             let keys = typed.chars().map(|key| as_typed(&key.to_string()));

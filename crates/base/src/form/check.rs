@@ -15,7 +15,7 @@ pub struct Form {
     root: At,
 }
 
-/// The first place where a value does not fit.
+/// A place where a value does not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misfit {
     /// As in `task.success_criteria[2]`; empty for the value as a whole.
@@ -59,6 +59,54 @@ impl Form {
 
     pub fn check(&self, value: &Value) -> Result<(), Misfit> {
         self.fits(self.root, value)
+    }
+
+    /// All places where a value does not fit. Of several fields that one object lacks, the first.
+    pub fn misfits(&self, value: &Value) -> Vec<Misfit> {
+        self.all_misfits(self.root, value)
+    }
+
+    fn all_misfits(&self, at: At, value: &Value) -> Vec<Misfit> {
+        let Err(first) = self.fits(at, value) else { return Vec::new() };
+        let mut all = Vec::new();
+        self.misfits_inside(at, value, &mut all);
+        if all.iter().all(|misfit: &Misfit| misfit.path != first.path) {
+            all.push(first);
+        }
+        all
+    }
+
+    /// Those in the fields of an object, and in the items of a list.
+    fn misfits_inside(&self, at: At, value: &Value, all: &mut Vec<Misfit>) {
+        let node = &self.nodes[at];
+        let mut add = |step: &str, inner: At, value: &Value| {
+            let inside = self.all_misfits(inner, value).into_iter();
+            all.extend(inside.map(|misfit| misfit.inside(step)));
+        };
+        match (value, node.items) {
+            (Value::Array(items), Some(inner)) => {
+                let items = items.iter().enumerate();
+                items.for_each(|(index, item)| add(&format!("[{index}]"), inner, item));
+            }
+            (Value::Object(fields), _) => {
+                for (name, value) in fields {
+                    match (node.fields.get(name), node.others) {
+                        (Some(inner), _) => add(&shown(name), *inner, value),
+                        (None, Others::Each(inner)) => add(&shown(name), inner, value),
+                        (None, Others::Any | Others::None) => {}
+                    }
+                }
+            }
+            (_, _) => {}
+        }
+        let is_of_kind = |branch: &&At| self.may_be(**branch, value);
+        let branches = node.groups.iter().filter_map(|group| {
+            let of_kind: Vec<_> = group.iter().filter(is_of_kind).collect();
+            if let [only] = of_kind[..] { Some(only) } else { None }
+        });
+        for inner in node.all_of.iter().chain(branches) {
+            self.misfits_inside(*inner, value, all);
+        }
     }
 
     fn fits(&self, at: At, value: &Value) -> Result<(), Misfit> {

@@ -5,7 +5,7 @@ pub mod auth;
 pub mod credential;
 pub mod cursors;
 pub mod entry_view;
-mod forms;
+pub mod forms;
 pub mod gateway;
 pub mod input;
 pub mod lookup;

@@ -2,11 +2,13 @@
 //! allow; advice is what the next owner would ask about.
 
 use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
-use super::package::{Artifact, ArtifactKind, Broken, Offer, TestStatus};
+use super::package::{Artifact, ArtifactKind, Broken, Offer, Policy, TestStatus};
+use crate::form::Form;
 use crate::hidden::first_hidden;
+use crate::strict::Strict;
 use crate::time::Time;
 
 /// One finding, and how to fix it.
@@ -52,15 +54,67 @@ const CRITERION_WORDS_MIN: usize = 3;
 /// A shorter summary leaves the next owner guessing.
 const SUMMARY_BYTES_MIN: usize = 40;
 
+/// All findings about a document that should be an offer. Also the offer, as far as it can be read.
+pub fn read(document: &Value, form: &Form, now: Time) -> (Option<Offer>, Vec<Remark>) {
+    let misfits = form.misfits(document).into_iter();
+    let mut remarks: Vec<_> =
+        misfits.map(|misfit| not_as_expected(misfit.path, &misfit.expected)).collect();
+    let offer = match Offer::deserialize(Strict(document.clone())) {
+        Ok(offer) => offer,
+        Err(error) => {
+            if remarks.is_empty() {
+                let error = error.to_string();
+                let expected = error.strip_prefix("expected ").unwrap_or("an offer");
+                remarks.push(not_as_expected(String::new(), expected));
+            }
+            return (None, remarks);
+        }
+    };
+    let is_told = |field: &str| remarks.iter().any(|remark| remark.field == field);
+    let more = lint(&offer, now).into_iter().filter(|more| !is_told(&more.field));
+    let more: Vec<_> = more.collect();
+    remarks.extend(more);
+    (Some(offer), remarks)
+}
+
+/// A refusal of one field.
+pub fn not_as_expected(field: String, expected: &str) -> Remark {
+    let (problem, expected) = match expected.strip_suffix(", but it is missing") {
+        Some(expected) => ("it is missing, or has no text", expected),
+        None => ("it does not have the right form", expected),
+    };
+    let field = if field.is_empty() { "body".to_owned() } else { field };
+    let fix = format!("give {}", expected.strip_prefix("expected ").unwrap_or(expected));
+    Remark { weight: Weight::Refused, field, problem: problem.to_owned(), fix }
+}
+
+/// The same offer for the same task, with sound texts: whether it may be proposed at all.
+pub fn stand_in(offer: &Offer) -> Option<Offer> {
+    let task_id = offer.task.as_ref().and_then(|task| task.task_id.clone());
+    let task_id = task_id.filter(|id| first_hidden(id.as_str()).is_none());
+    let policy = offer.policy.clone();
+    let is_sound =
+        |policy: &Policy| offer.to_agent.as_ref().is_some_and(|to| policy.check(to).is_ok());
+    let texts = json!({
+        "task": { "task_id": task_id.map_or("1".to_owned(), |id| id.to_string()), "title": "t",
+            "success_criteria": ["c"] },
+        "context": { "summary": "s" },
+        "work_state": { "next_step": "n" },
+    });
+    let sound: Offer = serde_json::from_value(texts).ok()?;
+    Some(Offer {
+        to_agent: Some(offer.to_agent.clone()?),
+        policy: policy.filter(is_sound),
+        is_return: offer.is_return,
+        ..sound
+    })
+}
+
 /// All findings about an offer, refusals first.
 pub fn lint(offer: &Offer, now: Time) -> Vec<Remark> {
-    let refused = offer.problems(now).into_iter().map(|problem| Remark {
-        weight: Weight::Refused,
-        fix: format!("give {}", problem.expected),
-        problem: "not as expected".to_owned(),
-        field: problem.field,
-    });
-    let mut remarks: Vec<_> = refused.collect();
+    let refused = offer.problems(now).into_iter();
+    let mut remarks: Vec<_> =
+        refused.map(|problem| not_as_expected(problem.field, &problem.expected)).collect();
     if let Some(to) = &offer.to_agent
         && let Some(policy) = &offer.policy
         && let Err(Broken { field, rule }) = policy.check(to)

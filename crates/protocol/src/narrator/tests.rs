@@ -177,6 +177,7 @@ fn a_lost_person_is_named() {
     for (why, expected) in [
         ("not_answered", "Todavía no ha respondido nadie."),
         ("agent_lost", "Ya no es posible contactar con \u{2068}Hana B\u{2069}."),
+        ("blind", "\u{2068}Hana B\u{2069} ha pasado la conversación y se ha ido."),
     ] {
         let returned = format!("transfer.returned.v1.{why}");
         let heard = heard(&[ASKED, "transfer.queued.v1.least", &returned], "system", None);

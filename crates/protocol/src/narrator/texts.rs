@@ -115,6 +115,7 @@ messages! {
     TransferReturned = "transfer_returned";
     /// The person who was asked, or who answered, was lost.
     TransferPersonLost { person: &'a str } = "transfer_person_lost";
+    TransferPersonLeft { person: &'a str } = "transfer_person_left";
     TransferConnected { person: &'a str } = "transfer_connected";
     /// A person has taken over from another one.
     TransferPassedOn { from: &'a str, to: &'a str } = "transfer_passed_on";

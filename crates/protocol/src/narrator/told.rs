@@ -131,7 +131,7 @@ impl Cause<'_> {
         Some(match event {
             transfer::Event::Queued(it) => {
                 let queue = self.name(&it.queue);
-                let message = match from == HANDING_OFF {
+                let message = match from == HANDING_OFF || it.holder == it.queue {
                     true => self.waiting(queue),
                     false => Message::TransferMoved { queue },
                 };
@@ -140,8 +140,6 @@ impl Cause<'_> {
             transfer::Event::Ringing(it) => {
                 (RINGING, Message::TransferRinging { person: self.name(&it.agent) })
             }
-            // Where it waits now is told by the next event.
-            transfer::Event::Returned(it) if it.why == WhyReturned::Blind => return None,
             transfer::Event::Returned(it) => (WAITING, self.returned(it)),
             transfer::Event::Connected(it) if it.leg == 0 => {
                 (CONNECTED, Message::TransferConnected { person: self.name(&it.agent) })
@@ -219,9 +217,9 @@ impl Cause<'_> {
     fn returned<'e>(&'e self, it: &'e Returned) -> Message<'e> {
         match it.why {
             WhyReturned::AgentLost => Message::TransferPersonLost { person: self.name(&it.agent) },
-            WhyReturned::Declined | WhyReturned::NotAnswered | WhyReturned::Blind => {
-                Message::TransferReturned
-            }
+            // Where it waits now is told by the next event.
+            WhyReturned::Blind => Message::TransferPersonLeft { person: self.name(&it.agent) },
+            WhyReturned::Declined | WhyReturned::NotAnswered => Message::TransferReturned,
         }
     }
 

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use protocol::form::Form;
 use protocol::handoff::Offer;
-use protocol::handoff::lint::{Remark, Weight, lint};
+use protocol::handoff::lint::{Remark, Weight, not_as_expected, read};
 use protocol::json::Bounds;
 use serde_json::{Value, json};
 
-use super::ending::usage;
 use super::{names, read_json, token};
 use crate::client::{Call, Client};
 use crate::{exit_code, output};
@@ -28,16 +28,8 @@ pub fn run(file: &Path, json: bool) -> Result<u8> {
         }
     }
     let refused = refused_as_json(&value);
-    let offer: Result<Offer> = serde_json::from_value(value)
-        .with_context(|| format!("{} is not an offer", file.display()));
-    let remarks = match (offer, refused) {
-        (Ok(offer), refused) => {
-            let remarks = lint(&offer, token::now());
-            refused.into_iter().chain(remarks).collect()
-        }
-        (Err(_), Some(refused)) => vec![refused],
-        (Err(error), None) => return usage(Err(error)),
-    };
+    let (_, remarks) = read(&value, &Form::of::<Offer>(), token::now());
+    let remarks: Vec<_> = refused.into_iter().chain(remarks).collect();
     let ok = remarks.iter().all(|remark| remark.weight != Weight::Refused);
     print(&json!({ "ok": ok, "remarks": remarks }), json);
     Ok(if ok { exit_code::OK } else { exit_code::FAILED })
@@ -46,12 +38,7 @@ pub fn run(file: &Path, json: bool) -> Result<u8> {
 /// The server reads every request with these bounds, and without hidden characters.
 fn refused_as_json(value: &Value) -> Option<Remark> {
     let error = protocol::json::parse(value.to_string().as_bytes(), &Bounds::default()).err()?;
-    Some(Remark {
-        weight: Weight::Refused,
-        field: error.path,
-        problem: "not as expected".to_owned(),
-        fix: error.kind.to_string().replacen("expected", "give", 1),
-    })
+    Some(not_as_expected(error.path, &error.kind.to_string()))
 }
 
 /// Asks the server, which also knows the owner of the task and whether the target exists.

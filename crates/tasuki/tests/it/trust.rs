@@ -1,6 +1,7 @@
 //! A trustworthy handoff, over HTTP: its artifacts are checked at their real place, a human
 //! approves it, it is negotiated, and its story can be told.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -252,6 +253,43 @@ async fn an_offer_can_be_tried_out() {
     assert_eq!(remark(0)["field"], "artifacts[0].ref.path");
     let listed = ok(&bob, Call::get("/v1/handoffs")).await;
     assert_eq!(listed["items"].as_array().unwrap().len(), 1, "nothing else was proposed");
+}
+
+/// Not only the first one; also one of the target behind those of the offer.
+#[tokio::test]
+async fn a_dry_run_names_every_fault() {
+    let server = Server::start();
+    let alice = server.agent("alice");
+    let try_out =
+        async |offer: Value| ok(&alice, Call::post("/v1/handoffs?dry_run=true", offer)).await;
+    let fields = |found: &Value| -> BTreeSet<String> {
+        let remarks = found["remarks"].as_array().expect("a list").iter();
+        let refused = remarks.filter(|remark| remark["weight"] == "refused");
+        refused.map(|remark| remark["field"].as_str().expect("a text").to_owned()).collect()
+    };
+    let all_wrong = json!({
+        "to_agent": "nobody",
+        "task": { "task_id": "T-9", "title": "", "success_criteria": ["", "shown"], "kindd": 1 },
+        "context": { "summary": "" }, "work_state": { "next_step": " ", "percent_complete": 101 },
+        "deadline": "yesterday", "sla": { "proposed": "soon" },
+    });
+    let mut readable = all_wrong.clone();
+    readable["deadline"] = "2020-01-01T00:00:00Z".into();
+    readable["sla"] = json!({});
+    readable["task"].as_object_mut().unwrap().remove("kindd");
+    let form = ["deadline", "task.title", "work_state.next_step", "work_state.percent_complete"];
+    for (offer, more) in [
+        (&all_wrong, &["sla.proposed", "task.kindd"][..]),
+        (&readable, &["context.summary", "task.success_criteria[0]", "to_agent"]),
+    ] {
+        let expected: BTreeSet<_> = form.iter().chain(more).map(|it| (*it).to_owned()).collect();
+        let found = try_out(offer.clone()).await;
+        assert_eq!((&found["ok"], fields(&found)), (&json!(false), expected), "{found}");
+        let mut by_acp = offer.clone();
+        (by_acp["action"], by_acp["dry_run"]) = ("initiate".into(), true.into());
+        let by_acp = ok(&alice, Call::post("/v1/acp/handoff", by_acp)).await;
+        assert_eq!(by_acp["dry_run"], found);
+    }
 }
 
 /// How much slower other callers may be while gigabytes are hashed beside them.

@@ -166,8 +166,8 @@ async fn answer(gateway: &Gateway, write: Write<Value>) -> Result<AcpResponse, F
     }
     let id = take_id(&mut fields)?;
     if action == "initiate" && take_dry_run(&mut fields, id)? {
-        let offer = shape(Value::Object(fields)).map_err(|it| with_own_fields(it, &action))?;
-        let found = Box::pin(dry_run::try_out(gateway, write, offer)).await?;
+        let offer = Value::Object(fields);
+        let found = Box::pin(dry_run::try_out(gateway, write, &offer)).await?;
         return Ok(AcpResponse { success: true, dry_run: Some(found), ..AcpResponse::default() });
     }
     let command = command(&action, id, fields, || gateway.engine.new_handoff_id())

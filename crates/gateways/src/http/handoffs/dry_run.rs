@@ -12,8 +12,10 @@ use protocol::handoff::{Command, Offer, lint};
 use protocol::{form, step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::http::handoffs::action::stream;
+use crate::http::shared::forms;
 use crate::http::shared::gateway::Gateway;
 use crate::http::shared::input::Write;
 use crate::http::shared::problem::Problem;
@@ -50,15 +52,25 @@ impl InitiateQuery {
 pub async fn answer(
     gateway: &Gateway,
     write: Write<()>,
-    offer: Offer,
+    offer: &Value,
 ) -> Result<Response, Problem> {
     try_out(gateway, write, offer).await.map(|found| Json(found).into_response())
 }
 
-pub async fn try_out(gateway: &Gateway, write: Write<()>, offer: Offer) -> Result<DryRun, Problem> {
+pub async fn try_out(
+    gateway: &Gateway,
+    write: Write<()>,
+    document: &Value,
+) -> Result<DryRun, Problem> {
     let asker = write.asker.member()?;
-    let mut remarks = lint::lint(&offer, gateway.engine.clock().now());
-    let artifacts = offer.artifacts.clone();
+    let now = gateway.engine.clock().now();
+    let (offer, mut remarks) = lint::read(document, forms::of::<Offer>(), now);
+    let is_sound = remarks.iter().all(|remark| remark.weight != Weight::Refused);
+    let artifacts = offer.as_ref().map(|offer| offer.artifacts.clone()).unwrap_or_default();
+    // The rules stop at the first fault. Those of the offer itself were all found above; whether
+    // the task may go to this target is tried out apart from them.
+    let offer = if is_sound { offer } else { offer.as_ref().and_then(lint::stand_in) };
+    let Some(offer) = offer else { return Ok(DryRun { ok: false, remarks }) };
     let stream = stream(&asker.caller.teamspace, gateway.engine.new_handoff_id());
     let command = step::Command::Handoff(Command::Initiate { offer: Some(Box::new(offer)) });
     match gateway.engine.try_out(&asker.caller, stream, command).await {
@@ -68,22 +80,15 @@ pub async fn try_out(gateway: &Gateway, write: Write<()>, offer: Offer) -> Resul
             problem: warning.detail,
             fix: "propose it to another agent, or have the roles changed".to_owned(),
         })),
-        Err(SubmitError::Rejected(rejection)) => {
-            let is_refused = remarks.iter().any(|remark| remark.weight == Weight::Refused);
-            // The rules stop at the first fault; the faults of the offer itself were all found
-            // above.
-            if !is_refused {
-                remarks.insert(
-                    0,
-                    Remark {
-                        weight: Weight::Refused,
-                        field: rejection.field().unwrap_or("body").to_owned(),
-                        problem: rejection.to_string(),
-                        fix: format!("see `{}` in the list of errors", rejection.code()),
-                    },
-                );
-            }
-        }
+        Err(SubmitError::Rejected(rejection)) => remarks.insert(
+            0,
+            Remark {
+                weight: Weight::Refused,
+                field: rejection.field().unwrap_or("body").to_owned(),
+                problem: rejection.to_string(),
+                fix: format!("see `{}` in the list of errors", rejection.code()),
+            },
+        ),
         Err(error) => return Err(error.into()),
     }
     // Artifacts are looked at only if the offer could be proposed: a look reveals what is there.

@@ -10,12 +10,13 @@ use protocol::ids::HandoffId;
 use protocol::notes::NOTES_BYTES_MAX;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::http::handoffs::action::{Target, act};
 use crate::http::handoffs::dry_run;
 use crate::http::handoffs::dry_run::InitiateQuery;
 use crate::http::shared::gateway::Gateway;
-use crate::http::shared::input::{Named, QueryParameters, Write};
+use crate::http::shared::input::{Named, QueryParameters, Write, shape};
 use crate::http::shared::problem::Problem;
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -65,13 +66,14 @@ pub struct CloseInput {
 pub async fn initiate(
     State(gateway): State<Gateway>,
     QueryParameters(query): QueryParameters<InitiateQuery>,
-    write: Write<Offer>,
+    write: Write<Value>,
 ) -> Result<Response, Problem> {
     let id = gateway.engine.new_handoff_id();
     let (write, offer) = write.split();
     if query.is_dry_run()? {
-        return Box::pin(dry_run::answer(&gateway, write, offer)).await;
+        return Box::pin(dry_run::answer(&gateway, write, &offer)).await;
     }
+    let offer = shape::<Offer>(offer)?;
     let command = Command::Initiate { offer: Some(Box::new(offer)) };
     act(&gateway, write, Target::New(id), command).await
 }

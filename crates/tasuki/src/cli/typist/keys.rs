@@ -1,6 +1,8 @@
 //! Keys become lines. Pure: each byte comes with what was shown when it was typed, and a line keeps
 //! what was shown at its first character. A line that was erased to nothing begins anew.
 
+use unicode_segmentation::UnicodeSegmentation;
+
 /// The longest line. Further bytes are ignored, and the whole line is dropped.
 pub const LINE_BYTES_MAX: usize = 65_536;
 
@@ -95,7 +97,7 @@ impl<S: Clone> Keys<S> {
             (Escape::No, b'\n' | b'\r') => return self.enter(seen),
             (Escape::No, CTRL_D) if self.bytes.is_empty() => return Did::End,
             (Escape::No, BACKSPACE | DELETE) => {
-                return self.rub_out(|text| text.chars().count() - 1);
+                return self.rub_out(before_last_character);
             }
             (Escape::No, CTRL_U) => return self.rub_out(|_| 0),
             (Escape::No, CTRL_W) => return self.rub_out(before_last_word),
@@ -133,13 +135,13 @@ impl<S: Clone> Keys<S> {
         self.bytes.push(byte);
     }
 
-    fn rub_out(&mut self, n_left: impl FnOnce(&str) -> usize) -> Did<S> {
+    fn rub_out(&mut self, n_bytes_left: impl FnOnce(&str) -> usize) -> Did<S> {
         self.keep(self.n_whole);
         let text = String::from_utf8_lossy(&self.bytes).into_owned();
         if text.is_empty() {
             return Did::Nothing;
         }
-        let end = text.char_indices().nth(n_left(&text)).map_or(text.len(), |(at, _)| at);
+        let end = n_bytes_left(&text);
         self.keep(end);
         Did::Removed(text[end..].to_owned())
     }
@@ -166,13 +168,17 @@ impl<S: Clone> Keys<S> {
     }
 }
 
-/// The number of characters before the last word.
+/// Where the last character begins, as people see it: an emoji of several parts is one, and so is a
+/// letter with its accents.
+fn before_last_character(text: &str) -> usize {
+    text.grapheme_indices(true).next_back().map_or(0, |(at, _)| at)
+}
+
+/// Where the last word begins.
 fn before_last_word(text: &str) -> usize {
     let without_end = text.trim_end();
-    let start = without_end
-        .rfind(char::is_whitespace)
-        .map_or(0, |at| at + without_end[at..].chars().next().map_or(0, char::len_utf8));
-    text[..start].chars().count()
+    let space = without_end.char_indices().rfind(|(_, letter)| letter.is_whitespace());
+    space.map_or(0, |(at, letter)| at + letter.len_utf8())
 }
 
 #[cfg(test)]
@@ -197,7 +203,7 @@ mod tests {
     fn a_line_belongs_to_what_was_shown_when_it_began() {
         /// What is typed, and the lines with what was shown.
         type Case<'a> = (&'a [u8], &'a [(&'a str, u32)]);
-        let cases: [Case<'_>; 12] = [
+        let cases: [Case<'_>; 16] = [
             (b"accept\n", &[("accept", 0)]),
             (b"@accept\n", &[("accept", 1)]),
             (b"@acc@ept@\n", &[("accept", 1)]),
@@ -210,6 +216,10 @@ mod tests {
             (b"@\x1b[A\x1b[3~\x1bOPa\n", &[("a", 1)]),
             (b"\x1b[A@a\n", &[("a", 1)]),
             ("ü@é\x7f\n".as_bytes(), &[("ü", 0)]),
+            ("F👨\u{200d}👩\u{200d}👧\x7f.\n".as_bytes(), &[("F.", 0)]),
+            ("cafe\u{301}\x7f.\n".as_bytes(), &[("caf.", 0)]),
+            ("🇯🇵1\u{fe0f}\u{20e3}\x7f\n".as_bytes(), &[("🇯🇵", 0)]),
+            ("a 🇯🇵\x17b\n".as_bytes(), &[("a b", 0)]),
         ];
         for (script, expected) in cases {
             let expected: Vec<_> =
