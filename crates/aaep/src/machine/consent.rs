@@ -6,6 +6,8 @@ mod act;
 mod question;
 mod settle;
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -21,6 +23,7 @@ use super::rules::{self, flaw};
 use super::{Session, Step, Used};
 use crate::event::{Clarification, Confirmation, Decision, Link, ResponseKind, Risk};
 use crate::flaw::Flaw;
+use base::lookalike::letters;
 use base::time::{Span, Time};
 
 /// The accept that an irreversible call rests on.
@@ -123,6 +126,11 @@ impl Session {
         &self.consents.questions
     }
 
+    /// Whether the accept of this question still waits for its call.
+    pub fn has_unused_accept(&self, reply_token: &str) -> bool {
+        self.consents.grants.iter().any(|grant| grant.reply_token == reply_token)
+    }
+
     /// Drops erased default responses: a question that times out then has no answer.
     pub fn forget_default_responses(&mut self) {
         self.consents.questions.iter_mut().for_each(Question::forget_default_response);
@@ -141,7 +149,7 @@ impl Consents {
         let token = self.new_token(&confirmation.reply_token, step)?;
         let link = &step.event.envelope.link;
         let target = Target::of(link)?;
-        let action = digest(&confirmation.action);
+        let action = digest(&as_read(&confirmation.action));
         if self.questions.iter().any(|question| question.is_about(&target, &action)) {
             let expected = "no second question about an action while the first waits";
             return Err(flaw(&rules::ASKED_ONCE, "action", expected));
@@ -352,6 +360,12 @@ fn check_default(confirmation: &Confirmation<'_>, reversal: Reversal) -> Result<
         return Err(flaw(&rules::DEFAULT_REJECT, "default_decision", "reject"));
     }
     Ok(())
+}
+
+/// The words of an action as a person reads them: another spelling that looks alike is the same.
+fn as_read(action: &str) -> Cow<'_, str> {
+    let letters = letters(action);
+    if letters.is_empty() { Cow::Borrowed(action) } else { Cow::Owned(letters) }
 }
 
 /// Tells actions apart without keeping their texts.

@@ -124,6 +124,11 @@ fn body(tell: &Tell, now: Time, question: &Question) -> Option<String> {
                 data["reply"] = json!(reply);
             }
         }
+        Question::Lost { at } => {
+            data["status"] = "withdrawn".into();
+            data["outcome"] = json!(Outcome::Withdrawn);
+            data["settled_at"] = stamp(*at).into();
+        }
         Question::Open { .. } | Question::Withdrawn | Question::Erased { .. } => return None,
     }
     let body = json!({ "type": DECIDED, "timestamp": now.to_string(), "data": data });

@@ -58,8 +58,12 @@ pub enum Question {
         default_response: Option<String>,
         at: Time,
     },
-    /// The producer went on, the session is over, or its producer has lost the conversation.
+    /// The producer went on, or the session is over.
     Withdrawn,
+    /// The producer has lost the conversation.
+    Lost {
+        at: Time,
+    },
     /// It was settled, and what was said is gone.
     Erased {
         at: Time,
@@ -140,8 +144,14 @@ impl Sessions<'_> {
             let conversation = self.conversation(&stream.teamspace, &session).await?;
             return Ok(Some(match session.stands(reply_token, conversation.as_deref()) {
                 true => Question::Open { due: question.due() },
-                false => Question::Withdrawn,
+                false => Question::Lost { at: self.engine.clock.now() },
             }));
+        }
+        if !session.accepted.is_empty() {
+            let conversation = self.conversation(&stream.teamspace, &session).await?;
+            if session.has_lost_accept(reply_token, conversation.as_deref()) {
+                return Ok(Some(Question::Lost { at: self.engine.clock.now() }));
+            }
         }
         let used = Used::Token(reply_token.to_owned());
         let Some(value) = self.session_hold(stream, &used).await? else { return Ok(None) };
@@ -163,10 +173,8 @@ impl Sessions<'_> {
             Event::TimedOut(TimedOut { outcome, default_response, .. }) => {
                 Question::TimedOut { outcome, default_response, at }
             }
-            Event::Withdrawn(_)
-            | Event::Announced(_)
-            | Event::HandedOver(_)
-            | Event::Delivered(_) => Question::Withdrawn,
+            Event::Withdrawn(_) => Question::Lost { at },
+            Event::Announced(_) | Event::HandedOver(_) | Event::Delivered(_) => Question::Withdrawn,
         }))
     }
 
@@ -268,6 +276,7 @@ impl Question {
             Question::Open { .. }
             | Question::TimedOut { .. }
             | Question::Withdrawn
+            | Question::Lost { .. }
             | Question::Erased { .. } => None,
         }
     }

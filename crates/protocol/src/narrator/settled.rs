@@ -25,6 +25,8 @@ pub struct Settled {
     /// The subscription on which it was answered, which needs no notice.
     pub subscription: Option<String>,
     pub by: By,
+    /// It had been accepted before, so that listeners heard that it goes ahead.
+    pub was_accepted: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,18 +54,21 @@ impl Settled {
                 outcome: answered.outcome,
                 subscription: answered.subscription_id.clone(),
                 by: By::Answer,
+                was_accepted: false,
             }),
             Event::TimedOut(over) => Some(Self {
                 question: over.event_id.clone(),
                 outcome: over.outcome,
                 subscription: None,
                 by: By::Time,
+                was_accepted: false,
             }),
             Event::Withdrawn(withdrawn) => Some(Self {
                 question: withdrawn.event_id.clone(),
                 outcome: Outcome::Withdrawn,
                 subscription: None,
                 by: By::Conversation,
+                was_accepted: withdrawn.accepted,
             }),
             Event::Announced(_) | Event::HandedOver(_) | Event::Delivered(_) => None,
         }
@@ -100,7 +105,10 @@ impl Settled {
 
     fn message(&self) -> Message<'static> {
         match (self.outcome, self.by) {
-            (Outcome::Withdrawn, _) | (_, By::Conversation) => Message::QuestionWithdrawn,
+            (Outcome::Withdrawn, _) | (_, By::Conversation) => match self.was_accepted {
+                true => Message::ConsentWithdrawn,
+                false => Message::QuestionWithdrawn,
+            },
             (Outcome::Accepted, By::Answer) => Message::AnsweredAccepted,
             (Outcome::Rejected, By::Answer) => Message::AnsweredRejected,
             (Outcome::Accepted, By::Time) => Message::ConfirmationDefaulted,
@@ -168,9 +176,16 @@ mod tests {
                 [true, true],
                 "The question is withdrawn. No answer is needed any more.",
             ),
+            (
+                Outcome::Withdrawn,
+                By::Conversation,
+                [true, true],
+                "The conversation has changed hands or is closed. What was accepted is not done.",
+            ),
         ] {
             let question = "evt_7".to_owned();
-            let settled = Settled { question, outcome, subscription: None, by };
+            let was_accepted = words.contains("accepted");
+            let settled = Settled { question, outcome, subscription: None, by, was_accepted };
             let text = settled.told(Moment { session: &session, at, hash: &hash });
             let event = read(&text).unwrap_or_else(|flaws| panic!("{text}: {flaws:?}"));
             assert_eq!(event.payload.name(), QUESTION_SETTLED);

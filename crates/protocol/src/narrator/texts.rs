@@ -146,6 +146,7 @@ messages! {
     AnsweredRejected = "answered_rejected";
     AnsweredElsewhere = "answered_elsewhere";
     QuestionWithdrawn = "question_withdrawn";
+    ConsentWithdrawn = "consent_withdrawn";
     SessionStarted { agent: &'a str } = "session_started";
     SessionCompleted { agent: &'a str } = "session_completed";
     SessionFailed { agent: &'a str } = "session_failed";

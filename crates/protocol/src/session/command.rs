@@ -95,7 +95,8 @@ impl Command {
                 Needs { conversation, directory, unanswered, ..Needs::default() }
             }
             (Command::Withdraw, Some(session)) => {
-                Needs { conversation: session.conversation, ..Needs::default() }
+                let (conversation, directory) = (session.conversation, told(session));
+                Needs { conversation, directory, ..Needs::default() }
             }
             (Command::Announce { .. }, Some(session)) => {
                 Needs { conversation: session.conversation, settings: true, ..Needs::default() }

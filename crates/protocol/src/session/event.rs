@@ -135,6 +135,12 @@ pub struct TimedOut {
 pub struct Withdrawn {
     pub reply_token: String,
     pub event_id: String,
+    /// It had been accepted, and its call was not made yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub accepted: bool,
+    /// The producer is told at its endpoint.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deliver: bool,
 }
 
 /// A handoff was requested in a session that is bound to a conversation.

@@ -48,21 +48,23 @@ pub fn evolve(
             if answered.outcome == Outcome::Rejected && !answered.modified {
                 session.refuse(token, at);
             }
-            session.forget(token);
+            session.settled(token, &answered.event_id);
             session.heard_at = Some(at);
             session.telling.extend(answered.deliver.then(|| token.clone()));
         }
         Event::TimedOut(over) => {
             let audience = if over.unheard { Audience::NoListener } else { Audience::Able };
             session.machine.elapse(&over.reply_token, at, audience).map_err(|_| bad())?;
-            session.forget(&over.reply_token);
+            session.settled(&over.reply_token, &over.event_id);
             session.heard_at = Some(at);
             session.telling.extend(over.deliver.then(|| over.reply_token.clone()));
         }
         Event::Withdrawn(withdrawn) => {
             session.machine.withdraw(&withdrawn.reply_token).map_err(|_| bad())?;
             session.forget(&withdrawn.reply_token);
+            session.forget_used_accepts();
             session.heard_at = Some(at);
+            session.telling.extend(withdrawn.deliver.then(|| withdrawn.reply_token.clone()));
         }
         Event::HandedOver(handover) => session.handover = Some(handover.clone()),
         Event::Delivered(told) => session.telling.retain(|token| *token != told.reply_token),

@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::event::{Handover, Withdrawn};
+use super::event::Handover;
 use super::silence::SILENCE;
 use super::{ANSWER_DEADLINE, CRITICAL_WINDOW, REFUSED_KEPT_MAX, REFUSED_RESTS};
 use crate::caller::Caller;
@@ -56,6 +56,9 @@ pub struct Session {
     /// What the record needs of the open questions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<Question>,
+    /// Accepted questions whose call was not made yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accepted: Vec<Accepted>,
     /// The result of the last requested handoff.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handover: Option<Handover>,
@@ -97,6 +100,14 @@ pub struct Question {
     /// Its session is found by its conversation. Earlier releases did not keep it so.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub listed: bool,
+}
+
+/// A question that was accepted by the entry at this position.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accepted {
+    pub question: Question,
+    pub event_id: String,
+    pub position: u64,
 }
 
 /// A refused action, by its hash and by its words.
@@ -146,6 +157,7 @@ impl Session {
             silence_minutes: None,
             n_entries: 0,
             questions: Vec::new(),
+            accepted: Vec::new(),
             handover: None,
             telling: Vec::new(),
             refused: Vec::new(),
@@ -193,20 +205,39 @@ impl Session {
     /// Whether an open question still counts: its producer is heard, and the conversation has not
     /// changed hands since it was asked.
     pub fn stands(&self, reply_token: &str, conversation: Option<&Conversation>) -> bool {
-        let asked_in = self.question(reply_token).and_then(|question| question.epoch);
+        self.still_counts(self.question(reply_token), conversation)
+    }
+
+    fn still_counts(
+        &self,
+        question: Option<&Question>,
+        conversation: Option<&Conversation>,
+    ) -> bool {
+        let asked_in = question.and_then(|question| question.epoch);
         let is_same = |epoch| conversation.is_some_and(|it| it.epoch == epoch);
         self.is_heard(conversation) && asked_in.is_none_or(is_same)
     }
 
+    /// Whether an accept of this question was given and does not count any more.
+    pub fn has_lost_accept(&self, token: &str, conversation: Option<&Conversation>) -> bool {
+        self.lost_accepts(conversation).any(|it| it.question.reply_token == token)
+    }
+
+    pub(super) fn lost_accepts(
+        &self,
+        conversation: Option<&Conversation>,
+    ) -> impl Iterator<Item = &Accepted> {
+        let is_lost = move |it: &&Accepted| !self.still_counts(Some(&it.question), conversation);
+        self.accepted.iter().filter(is_lost)
+    }
+
     /// The open questions that do not count any more.
-    pub(super) fn lost_questions(&self, conversation: Option<&Conversation>) -> Vec<Withdrawn> {
-        let pending = self.machine.pending().iter();
-        let lost = pending.filter(|one| !self.stands(one.reply_token(), conversation));
-        let of = |one: &machine::Question| Withdrawn {
-            reply_token: one.reply_token().to_owned(),
-            event_id: one.event_id().to_owned(),
-        };
-        lost.map(of).collect()
+    pub(super) fn lost_questions(
+        &self,
+        conversation: Option<&Conversation>,
+    ) -> impl Iterator<Item = &machine::Question> {
+        let is_lost = move |one: &&machine::Question| !self.stands(one.reply_token(), conversation);
+        self.machine.pending().iter().filter(is_lost)
     }
 
     /// Notes the epoch of the conversation for the question at this place, if there is one.
@@ -218,7 +249,8 @@ impl Session {
     /// The key under which a session with open questions is found by its conversation.
     pub fn asking_key(&self) -> Option<String> {
         let conversation = self.conversation?;
-        let is_asking = self.questions.iter().any(|question| question.listed);
+        let accepted = self.accepted.iter().map(|accepted| &accepted.question);
+        let is_asking = self.questions.iter().chain(accepted).any(|question| question.listed);
         is_asking.then(|| format!("{}{}", asking_prefix(conversation), self.id))
     }
 
@@ -247,6 +279,7 @@ impl Session {
         uses: &mut Vec<Used>,
     ) -> Result<Followed, Flaw> {
         let followed = self.machine.follow(event, at, weak, is_used, uses)?;
+        self.forget_used_accepts();
         self.n_events += 1;
         self.heard_at = Some(at);
         if event.is_critical() {
@@ -308,6 +341,20 @@ impl Session {
         self.questions.retain(|question| question.reply_token != reply_token);
     }
 
+    /// The next entry settled this question.
+    pub(super) fn settled(&mut self, reply_token: &str, event_id: &str) {
+        let question = self.question(reply_token).cloned();
+        self.forget(reply_token);
+        let (event_id, position) = (event_id.to_owned(), self.n_entries + 1);
+        self.accepted.extend(question.map(|question| Accepted { question, event_id, position }));
+        self.forget_used_accepts();
+    }
+
+    pub(super) fn forget_used_accepts(&mut self) {
+        let machine = &self.machine;
+        self.accepted.retain(|it| machine.has_unused_accept(&it.question.reply_token));
+    }
+
     /// What remains after an erasure: no text that a person or an agent wrote, and no trace of it.
     pub(crate) fn without_texts(mut self) -> Self {
         self.n_entries += 1;
@@ -328,12 +375,24 @@ impl Window {
 impl Question {
     /// How the hold of its token changes when the entry at this position settles it.
     pub(super) fn settled_hold(&self, id: &SessionId, position: u64) -> HoldWrite {
+        self.hold_write(id, self.place.to_string(), position)
+    }
+
+    fn hold_write(&self, id: &SessionId, expected: String, position: u64) -> HoldWrite {
         let value = |text: String| HoldState { holder: None, value: Some(text) };
         HoldWrite {
             key: hold_key(id, &Used::Token(self.reply_token.clone())),
-            expected: value(self.place.to_string()),
+            expected: value(expected),
             next: value(format!("{}.{position}", self.place)),
         }
+    }
+}
+
+impl Accepted {
+    /// How the hold of its token changes when the entry at this position withdraws it.
+    pub(super) fn withdrawn_hold(&self, id: &SessionId, position: u64) -> HoldWrite {
+        let expected = format!("{}.{}", self.question.place, self.position);
+        self.question.hold_write(id, expected, position)
     }
 }
 

@@ -215,6 +215,7 @@ impl Player {
                 Question::Open { .. }
                 | Question::TimedOut { .. }
                 | Question::Withdrawn
+                | Question::Lost { .. }
                 | Question::Erased { .. },
             )
             | None => Reply::TimedOut,

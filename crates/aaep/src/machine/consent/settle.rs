@@ -103,8 +103,15 @@ impl Session {
         Ok(settled)
     }
 
-    /// No answer to this question counts any more; the action asked about is not done.
+    /// No answer to this question counts any more, also not one that was given and not used yet:
+    /// the action asked about is not done.
     pub fn withdraw(&mut self, reply_token: &str) -> Result<Settled, NotSettled> {
+        let grants = &mut self.consents.grants;
+        if let Some(index) = grants.iter().position(|it| it.reply_token == reply_token) {
+            let Grant { event_id, reply_token, target, action, .. } = grants.remove(index);
+            self.consents.refuse(&target, &action);
+            return Ok(Settled { event_id, reply_token, outcome: Outcome::Withdrawn });
+        }
         let index = self.consents.waiting(reply_token)?;
         let question = self.consents.questions.remove(index);
         Ok(self.consents.withdraw_one(question))

@@ -25,6 +25,7 @@ CONSENT irreversible | start; confirm t1; state idle>awaiting_input; state await
 # The last word counts, also over an accept that was not used.
 REFUSED extensions.tasuki.action_hash | start; confirm t1 irreversible hash=aa; accept t1; confirm t2 irreversible hash=aa; reject t2; call pay irreversible hash=aa | state idle>thinking
 CONSENT irreversible | start; confirm t1 about=pay; accept t1; confirm t2 about=pay; reject t2; call pay irreversible | confirm t3; accept t3; call pay irreversible
+CONSENT irreversible | start; confirm t1 about=pay; accept t1; confirm t2 about=Pаy.; reject t2; call pay irreversible | confirm t3; accept t3; call pay irreversible
 REFUSED extensions.tasuki.action_hash | start; state idle>awaiting_input; confirm t1 hash=aa; accept t1; confirm t2 hash=aa; state awaiting_input>thinking; call pay irreversible hash=aa | call look
 BLOCKED extensions.tasuki.action_hash | start; confirm t1 irreversible hash=aa; accept t1; confirm t2 irreversible hash=aa; call pay irreversible hash=aa | accept t2; call pay irreversible hash=aa
 CONSENT irreversible | start; confirm t1 undoable; accept t1; call pay irreversible | call pay

@@ -68,7 +68,7 @@ impl Listening {
             }
             Some(Question::Answered { .. }) => "answered",
             Some(Question::TimedOut { .. }) => "timed_out",
-            Some(Question::Withdrawn) | None => "withdrawn",
+            Some(Question::Withdrawn | Question::Lost { .. }) | None => "withdrawn",
             Some(Question::Erased { .. }) => "erased",
         };
         put_into_extension(document, SETTLED, settled.into());

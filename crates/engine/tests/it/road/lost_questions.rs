@@ -1,7 +1,8 @@
 //! Questions of an agent that has lost its conversation: nobody is asked in its name any more, and
 //! the record says so, whichever part of the server notices first.
 
-use engine::aaep::announce::session_stream;
+use aaep::event::Decision;
+use engine::aaep::announce::{Counted, session_stream};
 use engine::aaep::sessions::Question;
 use protocol::conversation;
 use protocol::conversation::command::Open;
@@ -15,8 +16,8 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Server;
-use super::sessions::{TOKEN, announce, asks, bank, event, names, session};
-use crate::support::{agent, default_teamspace, operator};
+use super::sessions::{TOKEN, announce, answer, asks, bank, event, names, says, session};
+use crate::support::{agent, code, default_teamspace, operator};
 
 fn conversation_id() -> ConversationId {
     ConversationId::new(Uuid::from_u128(7))
@@ -97,11 +98,56 @@ async fn they_are_withdrawn_once_whoever_notices_first() {
             let stream = session_stream(&operator(), &session());
             for token in [TOKEN, "rpl_2"] {
                 let found = server.engine.sessions().question(&stream, token).await.unwrap();
-                assert_eq!(found, Some(Question::Withdrawn), "{what} {token}");
+                assert!(matches!(found, Some(Question::Lost { .. })), "{what} {token}: {found:?}");
             }
             let rebuilt = server.engine.read().rebuild(&stream).await.expect("a history");
             let current = server.engine.read().current(&stream).await.unwrap();
             assert_eq!(Some(&rebuilt), current.as_deref(), "{what}");
         }
+    }
+}
+
+/// A yes that was not used yet does not count for what the agent does when it has the conversation
+/// back, and does not keep the agent from ending its session.
+#[tokio::test]
+async fn an_accept_is_lost_with_the_conversation() {
+    for comes_back in [false, true] {
+        let server = bank().await;
+        let open = Open { agent: Some("teller".parse().unwrap()), ..Open::default() };
+        let open = Command::Conversation(conversation::Command::Open(Box::new(open)));
+        let opened = server.engine.submit(&operator(), conversation(), open, None).await;
+        opened.expect("an operator may open one");
+        announce(&server, vec![started(), asks(2, json!({}))]).await.expect("the session opens");
+        let said = says(&server, &operator(), answer(TOKEN, Decision::Accept)).await;
+        assert_eq!(said, Counted::Yes);
+        assert_eq!(asking(&server).await.len(), 1, "its call was not made yet");
+        let route = |to: &str, epoch: u64| {
+            let route: Value = json!({ "goto": to, "epoch": epoch });
+            conversation::Command::Route(serde_json::from_value(route).expect("a route"))
+        };
+        ask(&server, "teller", route("other", 1)).await;
+        let stream = session_stream(&operator(), &session());
+        let found = server.engine.sessions().question(&stream, TOKEN).await.unwrap();
+        assert!(matches!(found, Some(Question::Lost { .. })), "{found:?}");
+        if comes_back {
+            ask(&server, "other", route("teller", 2)).await;
+            let call = json!({
+                "tool": "transfer_funds", "tool_call_id": "call_2", "risk_level": "high",
+                "irreversible": true,
+            });
+            let refused = announce(&server, vec![event(3, "tool.invoked", call)]).await;
+            assert_eq!(code(&refused), "protocol_violation", "{refused:?}");
+        }
+        let ends = vec![event(9, "session.completed", json!({}))];
+        announce(&server, ends).await.expect("it may end what it began");
+        let expected =
+            ["session.announced", "session.answered", "session.withdrawn", "session.announced"];
+        assert_eq!(names(&server).await, expected);
+        assert_eq!(asking(&server).await, [""; 0]);
+        let found = server.engine.sessions().question(&stream, TOKEN).await.unwrap();
+        assert!(matches!(found, Some(Question::Lost { .. })), "{found:?}");
+        let rebuilt = server.engine.read().rebuild(&stream).await.expect("a history");
+        let current = server.engine.read().current(&stream).await.unwrap();
+        assert_eq!(Some(&rebuilt), current.as_deref());
     }
 }

@@ -123,10 +123,12 @@ pub async fn sessions(
         Ok(text) => text,
         Err(garbage) => return Ok(readable(&headers, garbage)),
     };
-    let Ok(input) = serde_json::from_str::<SessionInput>(&text) else {
+    let input = message::object(&text).map(Value::Object);
+    let input = input.and_then(|it| serde_json::from_value(it).map_err(|it| it.to_string()));
+    let Ok(SessionInput { user_message, .. }) = input else {
         return Ok(readable(&headers, garbage("body: expected an object with user_message")));
     };
-    let session = begin(&gateway, &mount, Via::Sessions, input.user_message).await?;
+    let session = begin(&gateway, &mount, Via::Sessions, user_message).await?;
     let body = Received { status: "started", session_id: Some(session.to_string()) };
     Ok(readable(&headers, (StatusCode::ACCEPTED, Json(body)).into_response()))
 }

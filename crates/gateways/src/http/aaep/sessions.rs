@@ -440,6 +440,7 @@ fn decided(id: &SessionId, reply_token: String, question: Question) -> DecisionV
             (DecisionStatus::TimedOut, Some(*outcome), Some(*at))
         }
         Question::Withdrawn => (DecisionStatus::Withdrawn, None, None),
+        Question::Lost { at } => (DecisionStatus::Withdrawn, None, Some(*at)),
         Question::Erased { at } => (DecisionStatus::Erased, None, Some(*at)),
     };
     let mut shown = DecisionView {
@@ -478,7 +479,7 @@ fn decided(id: &SessionId, reply_token: String, question: Question) -> DecisionV
         Question::TimedOut { default_response, .. } => {
             shown.response = default_response.map(Value::from);
         }
-        Question::Withdrawn | Question::Erased { .. } => {}
+        Question::Withdrawn | Question::Lost { .. } | Question::Erased { .. } => {}
     }
     shown
 }

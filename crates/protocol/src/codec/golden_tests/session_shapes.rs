@@ -40,6 +40,7 @@ pub fn session_shapes() -> Vec<(&'static str, Event)> {
     let unanswered = with(&over, "outcome", json!("unanswered"));
     let default = with(&unanswered, "default_response", json!("Savings"));
     let told = |event: &Value| with(event, "deliver", json!(true));
+    let withdrawn = json!({ "reply_token": "rpl_1", "event_id": "evt_1" });
     let listed = with(&with(&least, "epoch", json!(3)), "listed", json!(true));
     let silence = with(&least, "silence_minutes", json!(60));
     let automatic = with(&answered, "automatic", json!(true));
@@ -55,7 +56,9 @@ pub fn session_shapes() -> Vec<(&'static str, Event)> {
         ("modified", "session.answered", other),
         ("unsure", "session.answered", unsure),
         ("listed", "session.announced", listed),
-        ("only", "session.withdrawn", json!({ "reply_token": "rpl_1", "event_id": "evt_1" })),
+        ("only", "session.withdrawn", withdrawn.clone()),
+        ("accepted", "session.withdrawn", with(&withdrawn, "accepted", json!(true))),
+        ("told", "session.withdrawn", told(&withdrawn)),
         ("least", "session.timed_out", over.clone()),
         ("most", "session.timed_out", unheard),
         ("default", "session.timed_out", default),

@@ -111,8 +111,9 @@ fn timed_out() -> impl Strategy<Value = session::Event> {
 }
 
 fn withdrawn() -> impl Strategy<Value = session::Event> {
-    (text(), text()).prop_map(|(reply_token, event_id)| {
-        session::Event::Withdrawn(Withdrawn { reply_token, event_id })
+    (text(), text(), any::<bool>(), any::<bool>()).prop_map(|it| {
+        let (reply_token, event_id, accepted, deliver) = it;
+        session::Event::Withdrawn(Withdrawn { reply_token, event_id, accepted, deliver })
     })
 }
 

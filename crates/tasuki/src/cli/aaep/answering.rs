@@ -13,7 +13,7 @@ use crate::cli::typist::Questions;
 use crate::cli::typist::keys::EditedLine;
 
 /// Open questions. Beyond this the oldest is no longer offered here.
-const QUESTIONS_MAX: usize = 32;
+const QUESTIONS_MAX: usize = 1_024;
 
 /// The questions that were asked here and are still open.
 #[derive(Debug)]

@@ -68,6 +68,7 @@ pub async fn run(args: CaptureArgs) -> Result<u8> {
         until_end: args.until_end,
         asked: OpenQuestion::new(speech),
         answered: Answered::default(),
+        unsent: Vec::new(),
         open: HashSet::new(),
     };
     listener.run().await

@@ -94,6 +94,7 @@ pub async fn run(args: ListenArgs) -> Result<u8> {
         until_end: false,
         asked: OpenQuestion::new(speech),
         answered: Answered::default(),
+        unsent: Vec::new(),
         open: HashSet::new(),
     };
     listener.run().await

@@ -9,7 +9,7 @@ use aaep::handshake::{ClarificationReply, Close, ConfirmationReply, Handshake, R
 use aaep::stamp::stamp;
 use anyhow::Result;
 use engine::ports::clock::{Clock, SystemClock};
-use protocol::time::Span;
+use protocol::time::{Span, Time};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
@@ -28,6 +28,9 @@ use crate::{exit_code, output};
 
 /// How often open questions are checked for a timeout.
 const LOOK_EVERY: Span = Span::from_millis(500);
+
+/// How often an answer that may not have arrived is sent again.
+const SEND_AGAIN_EVERY: Span = Span::from_millis(2_000);
 
 /// What can be typed.
 const HELP: [Text; 10] = [
@@ -63,7 +66,18 @@ pub struct Listener {
     pub until_end: bool,
     pub asked: OpenQuestion,
     pub answered: Answered,
+    pub unsent: Vec<Unsent>,
     pub open: HashSet<String>,
+}
+
+/// An answer of which it is not known whether it arrived. Sending it again changes nothing: the
+/// first one counts.
+#[derive(Debug)]
+pub struct Unsent {
+    number: usize,
+    shown: String,
+    reply: Handshake,
+    again_at: Time,
 }
 
 /// Whether to go on.
@@ -97,6 +111,7 @@ impl Listener {
     async fn follow(&mut self, heard: &mut mpsc::Receiver<SubscriberEvent>) -> Result<End> {
         let (mut can_type, mut is_at_end, mut is_quiet) = (true, false, true);
         loop {
+            self.send_again().await?;
             let interrupted = self.typist.interrupted(1);
             let next = tokio::select! {
                 biased;
@@ -176,6 +191,7 @@ impl Listener {
         }
         if let Some((number, why)) = self.answered.not_counted(event) {
             let why = self.announcer.speech.word(why);
+            self.unsent.retain(|unsent| unsent.number != number);
             self.say(Text::NotCounted, &[("number", &number.to_string()), ("why", &why)]);
         }
     }
@@ -281,14 +297,12 @@ impl Listener {
         let shown = question.shown(&answer);
         let reply = self.reply(&question, answer);
         match self.subscriber.send(&reply).await {
-            Ok(()) => {
-                let filled = [("number", &*number.to_string()), ("answer", &*shown)];
-                self.say(Text::AnswerSent, &filled);
-            }
+            Ok(()) => self.sent(number, &shown),
             Err(error) if error.downcast_ref::<Refused>().is_some() => return Err(error),
             Err(_) => {
-                self.say(Text::StillWaits, &[]);
-                return Ok(());
+                self.say(Text::AnswerWaits, &[("number", &number.to_string())]);
+                let (reply, again_at) = (reply.clone(), SystemClock.now().plus(SEND_AGAIN_EVERY));
+                self.unsent.push(Unsent { number, shown, reply, again_at });
             }
         }
         self.asked.close(number);
@@ -300,6 +314,30 @@ impl Listener {
         match &mut self.recorder {
             Some(recorder) => recorder.message(&reply.write()),
             None => Ok(()),
+        }
+    }
+
+    fn sent(&self, number: usize, shown: &str) {
+        let filled = [("number", &*number.to_string()), ("answer", shown)];
+        self.say(Text::AnswerSent, &filled);
+    }
+
+    /// Sends the oldest answer again that may not have arrived.
+    async fn send_again(&mut self) -> Result<()> {
+        let Some(unsent) = self.unsent.first_mut() else { return Ok(()) };
+        let now = SystemClock.now();
+        if now < unsent.again_at {
+            return Ok(());
+        }
+        unsent.again_at = now.plus(SEND_AGAIN_EVERY);
+        match self.subscriber.send(&unsent.reply).await {
+            Ok(()) => {
+                let Unsent { number, shown, .. } = self.unsent.remove(0);
+                self.sent(number, &shown);
+                Ok(())
+            }
+            Err(error) if error.downcast_ref::<Refused>().is_some() => Err(error),
+            Err(_) => Ok(()),
         }
     }
 

@@ -6,7 +6,7 @@ use protocol::time::{Span, Time};
 use serde_json::{Number, Value};
 
 use super::speech::{Speech, Text};
-use super::words::{kind, translated, who};
+use super::words::{kind, translated, who_exactly};
 use crate::output::clean;
 
 /// How much of the agent's own context of a question is shown. Listeners decide before they hear
@@ -95,7 +95,7 @@ impl Question {
     /// once.
     pub fn told(&self, now: Time) -> Vec<String> {
         let speech = self.speech;
-        let (name, number) = (who(&self.event, speech), self.number.to_string());
+        let (name, number) = (who_exactly(&self.event, speech), self.number.to_string());
         let filled = [("name", &*name), ("number", &*number)];
         let first = match self.settled() {
             Some(settled) => speech.say(settled, &filled),

@@ -97,7 +97,7 @@ texts! {
     AnswerSent(answer, number) = "answer_sent";
     NotCounted(number, why) = "not_counted";
     AnswersOff() = "answers_off";
-    StillWaits() = "still_waits";
+    AnswerWaits(number) = "answer_waits";
     Listening() = "listening";
     ForOthers() = "for_others";
     Away() = "away";

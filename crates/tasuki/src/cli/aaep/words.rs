@@ -58,6 +58,16 @@ pub fn who(event: &Value, speech: Speech) -> String {
     name.map_or_else(|| speech.word(Text::Somebody), clean)
 }
 
+/// The name of the producer, and its id if that is another: the name is its own choice.
+pub fn who_exactly(event: &Value, speech: Speech) -> String {
+    let (name, id) =
+        (who(event, speech), clean(event["producer"]["agent_id"].as_str().unwrap_or_default()));
+    match id.is_empty() || name.eq_ignore_ascii_case(&id) {
+        true => name,
+        false => format!("{name} ({id})"),
+    }
+}
+
 /// The type without its namespace.
 pub fn kind(event: &Value) -> &str {
     let name = event["type"].as_str().unwrap_or_default();

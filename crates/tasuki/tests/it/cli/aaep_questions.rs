@@ -158,3 +158,26 @@ async fn whoever_comes_late_hears_how_a_question_stands() {
     late.enter("accept");
     late.sees("no question waits");
 }
+
+/// An answer of which it is not known whether it arrived is sent until it has, and no other one can
+/// be given meanwhile.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_is_sent_when_the_server_is_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = bank(folder.path());
+    let teller = teller(folder.path());
+    let mut dana = Terminal::open(folder.path(), "aaep listen --as dana --data data");
+    dana.sees("listening");
+    let mut asked = started();
+    asked.push(confirm(2, "rpl_1", json!({})));
+    announce(&teller, asked).await;
+    dana.sees("type accept 1 or reject 1");
+    drop(server);
+    dana.enter("accept 1");
+    dana.sees("your answer to question 1 is sent when it is back");
+    dana.enter("reject 1");
+    dana.sees("no question waits");
+    let _server = bank(folder.path());
+    dana.sees("your answer to question 1 is sent: accept");
+    assert_eq!(status(&teller, "rpl_1").await["decision"], "accept");
+}

@@ -3,6 +3,7 @@
 
 use aaep::event::Decision;
 use aaep::handshake::{ClarificationReply, ConfirmationReply, Handshake, Response as Answer};
+use protocol::json::{self, Bounds};
 use serde_json::{Map, Value};
 
 /// The longest texts of an answer, as in the schemas.
@@ -11,6 +12,10 @@ const DECIDED_BY_CHARS_MAX: usize = 256;
 const RATIONALE_CHARS_MAX: usize = 4_096;
 
 const RESPONSE_CHARS_MAX: usize = 16_384;
+
+/// What people wrote.
+const FREE_TEXT: &[&str] =
+    &["decided_by", "decision_rationale", "response", "text", "user_message"];
 
 #[derive(Debug, PartialEq)]
 pub enum Said {
@@ -27,8 +32,7 @@ pub enum Said {
 
 /// Reads one message, or says what was expected.
 pub fn read(text: &str) -> Result<Said, String> {
-    let message: Map<String, Value> =
-        serde_json::from_str(text).map_err(|_| "body: expected a JSON object".to_owned())?;
+    let message = object(text)?;
     let word = |name: &str| message.get(name).and_then(Value::as_str);
     match (word("type"), word("kind")) {
         (Some("subscription.request" | "subscription.renegotiate"), _) => Ok(Said::Terms(message)),
@@ -40,6 +44,16 @@ pub fn read(text: &str) -> Result<Said, String> {
             None => Err("text: expected what the user said".to_owned()),
         },
         (Some(_), _) | (None, Some(_) | None) => Ok(Said::Other),
+    }
+}
+
+/// An object in which each key stands once: of two decisions, none is clear.
+pub fn object(text: &str) -> Result<Map<String, Value>, String> {
+    let bounds = Bounds { free_text: FREE_TEXT, ..Bounds::default() };
+    match json::parse(text.as_bytes(), &bounds) {
+        Ok(Value::Object(message)) => Ok(message),
+        Ok(_) => Err("body: expected a JSON object".to_owned()),
+        Err(error) => Err(error.to_string()),
     }
 }
 
@@ -133,6 +147,12 @@ mod tests {
             (r#"{"type":"subscription.close"}"#, "close"),
             (r#"{"type":"ping"}"#, "other"),
             ("{}", "other"),
+            (
+                r#"{"type":"confirmation.reply","reply_token":"t","decision":"reject","decision":"accept"}"#,
+                "garbage",
+            ),
+            (r#"{"kind":"user_input","text":"one","text":"two"}"#, "garbage"),
+            (r#"{"kind":"user_input","text":"one","n":9007199254740993}"#, "garbage"),
             ("[]", "garbage"),
             ("\"accept\"", "garbage"),
             ("", "garbage"),

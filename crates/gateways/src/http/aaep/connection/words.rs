@@ -89,6 +89,9 @@ pub fn decided(asking: Asking, question: Question) -> Option<String> {
         Question::TimedOut { outcome, default_response, at } => {
             Some(nobodys(&asking, "timed_out", (outcome, default_response), at))
         }
+        Question::Lost { at } => {
+            Some(nobodys(&asking, "withdrawn", (Outcome::Withdrawn, None), at))
+        }
         Question::Erased { at } => Some(nobodys(&asking, "erased", (Outcome::Withdrawn, None), at)),
         Question::Answered { outcome, answer, at } => {
             let (reply_token, timestamp) = (asking.reply_token, stamp(at));
