@@ -484,6 +484,10 @@ pub fn changes(before: &Package, after: &Package) -> Vec<String> {
             }
         }
     }
+    let (old, new) = (&before["provenance"], &after["provenance"]);
+    let given = ["decision_refs", "related_sessions"].into_iter();
+    let differing = given.filter(|name| old.get(name) != new.get(name));
+    changes.extend(differing.map(|name| format!("provenance.{name}")));
     changes
 }
 

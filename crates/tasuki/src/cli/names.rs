@@ -64,7 +64,7 @@ const QUOTED: [(&str, &str); 6] = [
     ("`context.open_questions`", "--question"),
     ("`context.summary`", "--summary"),
     (
-        "body: expected a package that differs from the one that was rejected",
+        "body: expected an offer that differs from the one that was rejected",
         "nothing is changed: say what is, such as --summary or --criterion or --deadline",
     ),
     ("expected null; turns reach a worker, not a", "only a worker has an endpoint, and this is a"),

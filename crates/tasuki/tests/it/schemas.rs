@@ -41,7 +41,7 @@ const RELATIONS: [&str; 55] = [
     "a human; a",
     "a name of its own",
     "a name that is not used twice",
-    "a package that differs",
+    "an offer that differs",
     "a person or a queue",
     "a queue;",
     "a time at most 30 days ahead",

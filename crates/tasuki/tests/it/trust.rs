@@ -292,6 +292,34 @@ async fn a_dry_run_names_every_fault() {
     }
 }
 
+/// The target and the approver see everything that changed, also what is not in the package.
+#[tokio::test]
+async fn a_counter_names_everything_that_it_changes() {
+    let server = Server::start();
+    let (alice, bob) = (server.agent("alice"), server.agent("bob"));
+    for (number, counter, expected) in [
+        (1, json!({ "sla": { "activated": "1m" } }), &["sla.activated"][..]),
+        (2, json!({ "reason": "I am away" }), &["reason"]),
+        (
+            3,
+            json!({ "provenance": { "decision_refs": ["d2"] }, "task": { "title": "Other" } }),
+            &["task.title", "provenance.decision_refs"],
+        ),
+    ] {
+        let offered = offer(&format!("T-{number}"), "bob");
+        let made = ok(&alice, Call::post("/v1/handoffs", offered)).await;
+        let id = made["handoff_id"].as_str().expect("an id").to_owned();
+        act(&bob, &id, "reject", json!({ "reason": "other", "detail": "busy" })).await;
+        let nothing = alice.call(Call::post(format!("/v1/handoffs/{id}/counter"), json!({}))).await;
+        assert_eq!(nothing.expect("the server answers").status, 422);
+        act(&alice, &id, "counter", counter.clone()).await;
+        let shown = ok(&bob, Call::get(format!("/v1/handoffs/{id}"))).await;
+        let differences = shown["differences"].as_array().unwrap_or_else(|| panic!("{shown}"));
+        let fields: Vec<_> = differences.iter().map(|it| it["field"].as_str().unwrap()).collect();
+        assert_eq!(fields, expected, "{counter}: {differences:?}");
+    }
+}
+
 /// How much slower other callers may be while gigabytes are hashed beside them.
 const SLOWDOWN_MAX: f64 = 1.5;
 

@@ -10,12 +10,14 @@ use super::shared::{Decision, existing, latest};
 use crate::facts::Context;
 use crate::handoff::derive::{self, Task};
 use crate::handoff::edit::{Difference, Edit, OfferEdit, differences, offer_of};
-use crate::handoff::event::{Countered, Event};
+use crate::handoff::event::{Countered, Event, Proposed};
 use crate::handoff::gate::read_package;
 use crate::handoff::package::{Offer, Package};
+use crate::handoff::sla::Slas;
 use crate::handoff::state::{Handoff, Made, Stage};
 use crate::ids::HandoffId;
 use crate::rejection::{Conflict, Rejection};
+use serde_json::{Value, json};
 
 /// A negotiation with more rounds needs a person, not another round.
 pub const REVISIONS_MAX: u32 = 16;
@@ -38,10 +40,11 @@ pub fn decide(
     let mut changed = Vec::new();
     if let (Some(before), Some(after)) = (&before, &after) {
         changed = differences(before, after);
+        changed.extend(terms_differences(made, &proposed));
         if changed.is_empty() {
             return Err(Rejection::SchemaInvalid {
                 field: "body".to_owned(),
-                expected: "a package that differs from the one that was rejected".to_owned(),
+                expected: "an offer that differs from the one that was rejected".to_owned(),
             });
         }
     }
@@ -57,6 +60,25 @@ pub fn decide(
         document: Some(document),
         ..Decision::default()
     })
+}
+
+/// The differences outside of the package: the reason, and how long each stage may take.
+fn terms_differences(made: &Made, proposed: &Proposed) -> Vec<Difference> {
+    let value = |slas: Slas, reason: &str| {
+        let reason = Some(reason).filter(|reason| !reason.is_empty());
+        json!({ "reason": reason, "sla": slas })
+    };
+    let before = value(made.terms.slas.in_full(), &made.terms.reason);
+    let after = value(proposed.slas.in_full(), &proposed.reason);
+    let given = |value: &Value| Some(value).filter(|value| !value.is_null()).cloned();
+    let fields = ["proposed", "validating", "accepted", "activated", "warn_percent"];
+    let places = fields.map(|name| (format!("sla.{name}"), format!("/sla/{name}")));
+    let places = places.into_iter().chain([("reason".to_owned(), "/reason".to_owned())]);
+    let difference = |(field, place): (String, String)| {
+        let at = |value: &Value| value.pointer(&place).and_then(given);
+        Difference { field, before: at(&before), after: at(&after) }
+    };
+    places.map(difference).filter(|it| it.before != it.after).collect()
 }
 
 /// The handoff, if it was rejected and the caller may propose it again.

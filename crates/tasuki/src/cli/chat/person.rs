@@ -31,8 +31,9 @@ const PRESENT_EVERY: Span = Span::from_minutes(5);
 pub async fn run(wire: Wire, mut typist: Typist<Facing>, me: String, queue: String) -> Result<u8> {
     let mut rings = Rings::open(&wire.client, &me).await?;
     let (desk, screen) = (Desk::Waiting, typist.screen.clone());
+    let (rings_now, next, has_queue, is_offline) = (Vec::new(), None, true, false);
     let mut person =
-        Person { wire, me, queue, screen, desk, rings: Vec::new(), next: None, has_queue: true };
+        Person { wire, me, queue, screen, desk, rings: rings_now, next, has_queue, is_offline };
     let mut present_at = SystemClock.now();
     let mut looked_at = None;
     person.be("available").await?;
@@ -41,11 +42,12 @@ pub async fn run(wire: Wire, mut typist: Typist<Facing>, me: String, queue: Stri
     loop {
         let now = SystemClock.now();
         let has_connection = person.wire.client.identity.token.is_some();
-        if !has_connection && now.since(present_at) >= PRESENT_EVERY {
+        if !has_connection && !person.is_offline && now.since(present_at) >= PRESENT_EVERY {
             person.be("available").await?;
             present_at = now;
         }
         if looked_at.is_none_or(|at| now.since(at) >= QUEUE_EVERY) {
+            person.look_at_presence().await?;
             person.look_at_queue().await?;
             looked_at = Some(now);
         }
@@ -81,6 +83,8 @@ struct Person {
     next: Option<String>,
     /// False once the queue turned out not to exist.
     has_queue: bool,
+    /// Whether this person was set offline elsewhere, as by leaving another chat.
+    is_offline: bool,
 }
 
 enum Desk {
@@ -98,6 +102,24 @@ impl Person {
     async fn be(&self, presence: &str) -> Result<()> {
         let path = format!("/v1/agents/{}/presence", percent_encode(&self.me));
         self.wire.ask(Call::put(path, json!({ "presence": presence }))).await?;
+        Ok(())
+    }
+
+    /// Says so if this person was set offline elsewhere: then it does not ring here.
+    async fn look_at_presence(&mut self) -> Result<()> {
+        let call = Call::get(format!("/v1/agents/{}", percent_encode(&self.me)));
+        let Some(shown) = unless_refused(self.wire.ask(call).await)? else { return Ok(()) };
+        let was_offline = std::mem::replace(&mut self.is_offline, shown["presence"] == "offline");
+        if self.is_offline && !was_offline {
+            output::remark("you were set offline elsewhere; /available makes you available again");
+        }
+        Ok(())
+    }
+
+    pub(super) async fn come_back(&mut self) -> Result<()> {
+        self.be("available").await?;
+        self.is_offline = false;
+        output::remark("you are available");
         Ok(())
     }
 
@@ -193,13 +215,12 @@ impl Person {
                     // Those that still ring are announced below.
                     let known = std::mem::take(&mut self.rings);
                     self.show();
+                    self.look_at_presence().await?;
+                    let here = if self.is_offline { "" } else { "; you are available" };
                     output::remark(&match advised {
-                        Some(name) => {
-                            format!("you do not advise {name} any more; you are available")
-                        }
+                        Some(name) => format!("you do not advise {name} any more{here}"),
                         None => {
-                            let name = words::customer(&seen);
-                            format!("{name} is not with you any more; you are available")
+                            format!("{} is not with you any more{here}", words::customer(&seen))
                         }
                     });
                     self.find_rings(&known).await?;

@@ -448,3 +448,25 @@ fn a_chat_goes_on_where_it_was_when_the_server_comes_back() {
     assert_eq!((texts[0], texts[4]), ("one", "anything else?"));
     drop(server);
 }
+
+/// A person has two terminals: leaving one sets the person offline, and the other one says so.
+#[test]
+fn a_second_terminal_hears_that_its_person_is_offline() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let _server = desk(folder.path());
+    let mut first = Terminal::open(folder.path(), "chat --as hana --data data");
+    first.sees("you are hana, and available");
+    let mut second = Terminal::open(folder.path(), "chat --as hana --data data");
+    second.sees("you are hana, and available");
+    second.enter("/quit");
+    assert_eq!(second.leave(), Some(0));
+    first.sees("you were set offline elsewhere; /available makes you available again");
+    first.enter("/available");
+    first.sees("you are available");
+    let mut ana = Terminal::open(folder.path(), NEW);
+    ana.sees("you are the customer");
+    ana.enter("/person");
+    first.sees("next is Ana");
+    first.enter("/accept");
+    ana.sees("* Hana is here");
+}

@@ -24,6 +24,7 @@ What you type is said to the customer; while you advise a colleague, to the coll
   /complete [summary]      it is settled; the bot goes on; as an adviser, leave
   /end [reason]            end the conversation
   /queue                   show who waits, and who is rung
+  /available               be available again, after you were set offline elsewhere
   /quit                    leave; a customer you have goes back to the queue
   //text                   say something that begins with a slash";
 
@@ -37,6 +38,7 @@ impl Person {
             Some(Typed::Do("quit", _)) => return Ok(Then::Leave),
             Some(Typed::Do("help", _)) => output::remark(HELP),
             Some(Typed::Do("queue", _)) => self.show_queue().await?,
+            Some(Typed::Do("available", _)) => self.come_back().await?,
             // A name says for whom the line is.
             Some(Typed::Do("accept", name)) if !name.is_empty() => self.accept(began, name).await?,
             Some(Typed::Say(_) | Typed::Do(..)) if is_for_another => {
