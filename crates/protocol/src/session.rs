@@ -8,6 +8,7 @@ mod decide;
 pub mod event;
 mod evolve;
 pub mod handover;
+pub mod questions;
 pub mod reply_token;
 mod silence;
 pub mod state;
@@ -17,7 +18,8 @@ pub use command::{Answer, Command, Given, Response};
 pub use decide::{Decision, MODIFIED_ACTION_BYTES_MAX, decide};
 pub use event::Event;
 pub use evolve::evolve;
-pub use state::{Question, Session, Status, named_entry};
+pub use questions::Question;
+pub use state::{Session, Status, named_entry};
 pub use unanswered::Unanswered;
 
 use crate::time::Span;

@@ -50,8 +50,8 @@ pub fn echo(echo: Echo<'_>) {
     }
 }
 
-/// What a person typed, key by key. A joiner comes before what it joins, and cannot be judged yet. It
-/// is shown as it is, and so is a mark of the direction: the person knows that they typed it.
+/// What a person typed, key by key. A joiner comes before what it joins, and cannot be judged yet.
+/// It is shown as it is, and so is a mark of the direction: the person knows that they typed it.
 fn as_typed(text: &str) -> String {
     let is_direction = |it: char| matches!(it, '\u{202a}'..='\u{202c}' | '\u{2066}'..='\u{2069}');
     let is_mark =
@@ -174,9 +174,20 @@ pub fn table(header: &[&str], rows: Vec<Vec<String>>) -> String {
     table.set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(header.iter().map(|name| name.to_uppercase()));
     for row in rows {
-        table.add_row(row.iter().map(|cell| clean(cell)));
+        // An empty cell is not read aloud, and the next one would be taken for it.
+        let filled = |cell: &String| if cell.is_empty() { "–".to_owned() } else { clean(cell) };
+        table.add_row(row.iter().map(filled));
     }
     table.trim_fmt()
+}
+
+/// A table of what was found; an empty one says so.
+pub fn list(header: &[&str], rows: Vec<Vec<String>>) {
+    let is_empty = rows.is_empty();
+    line(&table(header, rows));
+    if is_empty {
+        remark("there are none");
+    }
 }
 
 /// Text from others on one line. Characters that could move a cursor or hide words are made

@@ -33,7 +33,11 @@ impl Form {
         }
         let kinds = node.kinds.iter().filter(|kind| **kind != Kind::Null);
         let words: Vec<_> = kinds.map(|kind| node.kind_in_words(*kind)).collect();
-        if words.is_empty() { "null".to_owned() } else { words.join(" or ") }
+        match (words.is_empty(), node.kinds.is_empty()) {
+            (true, true) => "a value".to_owned(),
+            (true, false) => "null".to_owned(),
+            (false, _) => words.join(" or "),
+        }
     }
 
     fn of_group(&self, group: &[At]) -> String {

@@ -11,7 +11,7 @@ use super::needed;
 use super::package::{
     Artifact, Classification, ExternalRef, HumanGate, Offer, OfferedContext, OfferedProvenance,
     OfferedTask, OfferedWorkState, PERCENT_MAX, Package, Policy, Priority, Sensitivity, TITLE,
-    TITLE_BYTES_MAX, TaskKind, TestStatus, Visibility, WorkStatus, changes, title_expected,
+    TITLE_BYTES_MAX, TaskKind, TestStatus, Visibility, WorkStatus, title_expected,
 };
 use super::sla::{SLA_MAX, SLA_MIN, Slas, WARN_PERCENT_MAX, WARN_PERCENT_MIN};
 use crate::form;
@@ -330,6 +330,34 @@ pub fn differences(before: &Package, after: &Package) -> Vec<Difference> {
     let difference =
         |field: String| Difference { before: at(&old, &field), after: at(&new, &field), field };
     changes(before, after).into_iter().map(difference).collect()
+}
+
+/// The paths of the parts of a package that differ from another. Parts that the server fills in do
+/// not count.
+pub fn changes(before: &Package, after: &Package) -> Vec<String> {
+    let value = |package: &Package| {
+        serde_json::to_value(package).expect("a package holds only strings, numbers and lists")
+    };
+    let (before, after) = (value(before), value(after));
+    let mut changes = Vec::new();
+    for part in ["task", "context", "work_state", "artifacts", "policy"] {
+        let empty = serde_json::Map::new();
+        match (before[part].as_object(), after[part].as_object()) {
+            (None, None) if before[part] != after[part] => changes.push(part.to_owned()),
+            (None, None) => {}
+            (old, new) => {
+                let (old, new) = (old.unwrap_or(&empty), new.unwrap_or(&empty));
+                let names: std::collections::BTreeSet<_> = old.keys().chain(new.keys()).collect();
+                let differs = |name: &&&String| old.get(**name) != new.get(**name);
+                changes.extend(names.iter().filter(differs).map(|name| format!("{part}.{name}")));
+            }
+        }
+    }
+    let (old, new) = (&before["provenance"], &after["provenance"]);
+    let given = ["decision_refs", "related_sessions"].into_iter();
+    let differing = given.filter(|name| old.get(name) != new.get(name));
+    changes.extend(differing.map(|name| format!("provenance.{name}")));
+    changes
 }
 
 /// The differences between two policies, with their paths in a package.

@@ -63,7 +63,9 @@ mod tests {
             ("session.cancelled", json!({ "cancelled_by": "producer", "partial_result": "x" })),
             (
                 "session.errored",
-                json!({ "urgency": "critical", "error_category": "permanent", "remediation_hint": "x" }),
+                json!({
+                    "urgency": "critical", "error_category": "permanent", "remediation_hint": "x",
+                }),
             ),
             ("state.changed", json!({ "from_state": "thinking", "to_state": "idle" })),
         ] {

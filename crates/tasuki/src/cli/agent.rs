@@ -239,7 +239,7 @@ impl CalledArgs {
             (None, Some(url)) => output::line(&output::clean(url)),
             (None, None) if self.remove => output::remark(&format!("{id} is not called any more")),
             (None, None) => output::remark(&format!(
-                "no URL is set for {id}, or only operators see it; --url sets one"
+                "no URL is set for {id}, or you may not see it; --url sets one"
             )),
         }
         Ok(())

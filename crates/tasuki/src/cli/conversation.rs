@@ -362,7 +362,7 @@ async fn print_list(client: &Client, path: String, json: bool) -> Result<()> {
         ]
     });
     let header = ["id", "status", "customer", "holder", "epoch", "messages", "changed"];
-    output::line(&output::table(&header, rows.collect()));
+    output::list(&header, rows.collect());
     if let Some(cursor) = answer["next_cursor"].as_str() {
         output::remark(&format!("more with --cursor {cursor}"));
     }

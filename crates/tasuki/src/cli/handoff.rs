@@ -299,6 +299,7 @@ pub fn with_own_help(command: clap::Command) -> clap::Command {
 
 async fn act(client: &Client, action: HandoffCommand, json: bool) -> Result<()> {
     let is_completion = matches!(action, HandoffCommand::Complete { .. });
+    let is_erasure = matches!(action, HandoffCommand::Erase { .. });
     let mut draft = None;
     if let HandoffCommand::Draft { id: Some(id), offer }
     | HandoffCommand::Initiate { id: Some(id), offer, .. } = &action
@@ -330,6 +331,11 @@ async fn act(client: &Client, action: HandoffCommand, json: bool) -> Result<()> 
                 "Handoff {id} is reported as done; it is completed once that is verified or \
                  confirmed"
             ));
+        }
+        None if is_erasure => {
+            let id = text("handoff_id");
+            output::line(id);
+            output::remark(&format!("what the entry of handoff {id} said is erased"));
         }
         None => {
             let id = text("handoff_id");

@@ -75,7 +75,7 @@ pub async fn print_list(
         ]
     });
     let header = ["transfer", "status", "customer", "holder", "epoch", "changed", "rings"];
-    output::line(&output::table(&header, rows.collect()));
+    output::list(&header, rows.collect());
     if let Some(cursor) = cursor {
         output::remark(&format!("more with --cursor {}", clean(&cursor)));
     }

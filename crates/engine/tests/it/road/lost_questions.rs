@@ -9,7 +9,7 @@ use protocol::conversation::command::Open;
 use protocol::ids::ConversationId;
 use protocol::ledger::{Stream, Subject};
 use protocol::session::event::Said;
-use protocol::session::state::asking_prefix;
+use protocol::session::questions::asking_prefix;
 use protocol::step::Command;
 use protocol::time::Span;
 use serde_json::{Value, json};

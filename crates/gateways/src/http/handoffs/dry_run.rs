@@ -78,7 +78,7 @@ pub async fn try_out(
             weight: Weight::Advice,
             field: warning.field,
             problem: warning.detail,
-            fix: "propose it to another agent, or have the roles changed".to_owned(),
+            fix: "change it, or propose it as it is if you mean it".to_owned(),
         })),
         Err(SubmitError::Rejected(rejection)) => remarks.insert(
             0,

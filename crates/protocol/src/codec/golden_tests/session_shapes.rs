@@ -40,7 +40,6 @@ pub fn session_shapes() -> Vec<(&'static str, Event)> {
     let unanswered = with(&over, "outcome", json!("unanswered"));
     let default = with(&unanswered, "default_response", json!("Savings"));
     let told = |event: &Value| with(event, "deliver", json!(true));
-    let withdrawn = json!({ "reply_token": "rpl_1", "event_id": "evt_1" });
     let listed = with(&with(&least, "epoch", json!(3)), "listed", json!(true));
     let silence = with(&least, "silence_minutes", json!(60));
     let automatic = with(&answered, "automatic", json!(true));
@@ -56,9 +55,6 @@ pub fn session_shapes() -> Vec<(&'static str, Event)> {
         ("modified", "session.answered", other),
         ("unsure", "session.answered", unsure),
         ("listed", "session.announced", listed),
-        ("only", "session.withdrawn", withdrawn.clone()),
-        ("accepted", "session.withdrawn", with(&withdrawn, "accepted", json!(true))),
-        ("told", "session.withdrawn", told(&withdrawn)),
         ("least", "session.timed_out", over.clone()),
         ("most", "session.timed_out", unheard),
         ("default", "session.timed_out", default),
@@ -73,6 +69,7 @@ pub fn session_shapes() -> Vec<(&'static str, Event)> {
     shapes
         .into_iter()
         .chain(handed_over())
+        .chain(withdrawn())
         .map(|(shape, name, body)| (shape, read(name, body).expect("a shape that is written")))
         .collect()
 }
@@ -81,6 +78,15 @@ fn with(body: &Value, name: &str, value: Value) -> Value {
     let mut body = body.clone();
     body[name] = value;
     body
+}
+
+fn withdrawn() -> [(&'static str, &'static str, Value); 3] {
+    let withdrawn = json!({ "reply_token": "rpl_1", "event_id": "evt_1" });
+    [
+        ("accepted", "session.withdrawn", with(&withdrawn, "accepted", json!(true))),
+        ("told", "session.withdrawn", with(&withdrawn, "deliver", json!(true))),
+        ("only", "session.withdrawn", withdrawn),
+    ]
 }
 
 fn handed_over() -> [(&'static str, &'static str, Value); 3] {

@@ -19,6 +19,7 @@ use super::produce;
 use super::question::Question;
 use super::speech::Text;
 use super::terms::TermsArgs;
+use crate::cli::ending::usage;
 use crate::cli::reach::Reach;
 use crate::{exit_code, output};
 
@@ -77,7 +78,7 @@ pub async fn run(args: ReplayArgs) -> Result<u8> {
         output::remark(&format!("error: {}", output::clean(&format!("{error:#}"))));
         return Ok(exit_code::USAGE);
     }
-    let recording = read(&args)?;
+    let recording = usage(read(&args))?;
     if args.to_server {
         let client = server(&args.reach).await?;
         return produce::run(client, recording, args.speed, args.new_ids).await;

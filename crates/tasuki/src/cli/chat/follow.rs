@@ -33,7 +33,8 @@ impl Follow {
         let n_messages = seen["n_messages"].as_u64().unwrap_or_default();
         let after = n_messages.saturating_sub(EARLIER_LINES);
         if after > 0 {
-            output::remark(&format!("{after} earlier messages are not shown"));
+            let messages = if after == 1 { "message is" } else { "messages are" };
+            output::remark(&format!("{after} earlier {messages} not shown"));
         }
         let mut follow = Self { id: id.to_owned(), seen, reader, after, own: BTreeSet::new() };
         follow.show_after(wire, n_messages).await?;

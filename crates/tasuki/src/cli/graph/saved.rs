@@ -53,7 +53,7 @@ pub async fn list(reach: &Reach) -> Result<u8> {
     let columns = ["graph", "version", "n_specialists", "n_rules", "n_signals", "changed_at"];
     let rows = items.iter().map(|item| columns.map(|name| text(&item[name])).to_vec());
     let headers = ["graph", "version", "specialists", "rules", "signals", "saved"];
-    output::line(&output::table(&headers, rows.collect()));
+    output::list(&headers, rows.collect());
     Ok(exit_code::OK)
 }
 

@@ -71,7 +71,7 @@ pub async fn print(client: &Client, list: &ListArgs, json: bool) -> Result<()> {
         ]
     });
     let header = ["id", "status", "from → to", "task", "title", "changed", "due"];
-    output::line(&output::table(&header, rows.collect()));
+    output::list(&header, rows.collect());
     if let Some(cursor) = answer["next_cursor"].as_str() {
         output::remark(&format!("more with --cursor {cursor}"));
     }

@@ -175,6 +175,8 @@ fn broken_files_are_refused_with_line_and_rule() {
     for command in ["aaep validate", "aaep validate - --tier none", "aaep lint", "aaep replay"] {
         assert_eq!(run(folder.path(), command, "").code, 2, "{command}");
     }
+    let no_recording = run(folder.path(), "aaep replay -", "{bad\n");
+    assert_eq!(no_recording.code, 2, "{}", no_recording.stderr);
 }
 
 #[test]

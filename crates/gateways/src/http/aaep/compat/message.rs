@@ -148,7 +148,10 @@ mod tests {
             (r#"{"type":"ping"}"#, "other"),
             ("{}", "other"),
             (
-                r#"{"type":"confirmation.reply","reply_token":"t","decision":"reject","decision":"accept"}"#,
+                concat!(
+                    r#"{"type":"confirmation.reply","reply_token":"t","#,
+                    r#""decision":"reject","decision":"accept"}"#
+                ),
                 "garbage",
             ),
             (r#"{"kind":"user_input","text":"one","text":"two"}"#, "garbage"),
