@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use self::consent::Consents;
 pub use self::consent::{
     Audience, Binding, Consent, Lasts, NotSettled, Outcome, Question, QuestionKind, Response,
-    Settled, Weak,
+    Settled, Weak, as_read,
 };
 use self::limits::{AGENT_ID_BYTES_MAX, kept};
 pub use self::limits::{CALLS_MAX, CONSENTS_MAX, OUTPUTS_MAX, QUESTIONS_MAX, REFUSED_MAX};

@@ -6,7 +6,9 @@ use unicode_security::skeleton;
 /// The letters and digits of a text as a person sees them: without case, accents, style and script,
 /// and without everything between them. Two texts with the same letters look alike.
 pub fn letters(text: &str) -> String {
-    let plain: String = text.nfkc().flat_map(char::to_lowercase).collect();
+    // A capital may look like a letter that its small form does not look like.
+    let plain: String = text.nfkc().collect();
+    let plain: String = skeleton(&plain).flat_map(char::to_lowercase).collect();
     let seen: String = skeleton(&plain).collect();
     // Again, as what looks alike may have been a capital or an accent.
     let seen: String = seen.nfkd().flat_map(char::to_lowercase).collect();
@@ -50,6 +52,7 @@ mod tests {
             "Tasuĸi",
             "Tásûķì",
             "Tasu\u{200B}ki",
+            "ТАЅUКІ",
         ];
         for name in alike {
             assert_eq!(letters(name), "tasuki", "{name}");
@@ -58,6 +61,10 @@ mod tests {
             assert_ne!(letters(name), "tasuki", "{name}");
         }
         assert_eq!(letters("Send 5\u{A0}dollars."), letters("send 5 dollars"));
+        for alike in ["Pay Вob", "Pay Βob", "РАУ ВОВ", "Ꮲay Bob", "pay bob"] {
+            assert_eq!(letters(alike), letters("Pay Bob"), "{alike}");
+        }
+        assert_eq!(letters("Мaria Νora Неnry"), letters("Maria Nora Henry"));
         assert_ne!(letters("Send 5 dollars"), letters("Send 6 dollars"));
     }
 }

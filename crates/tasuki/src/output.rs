@@ -41,7 +41,7 @@ pub fn echo(echo: Echo<'_>) {
         Echo::Removed(text) => {
             let n_left = typed.len().saturating_sub(text.len());
             typed.truncate(n_left);
-            to_terminal(&"\u{8} \u{8}".repeat(text.width()));
+            to_terminal(&"\u{8} \u{8}".repeat(as_typed(text).width()));
         }
         Echo::Entered => {
             typed.clear();

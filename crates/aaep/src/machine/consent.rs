@@ -99,7 +99,7 @@ struct Grant {
     event_id: String,
     reply_token: String,
     target: Target,
-    /// SHA-256 of the words.
+    /// Its words, by their digests.
     action: String,
     covers: Covers,
     /// Whether the session cannot complete before the call.
@@ -126,9 +126,15 @@ impl Session {
         &self.consents.questions
     }
 
-    /// Whether the accept of this question still waits for its call.
-    pub fn has_unused_accept(&self, reply_token: &str) -> bool {
+    /// Whether a call may still rest on the accept of this question.
+    pub fn has_accept(&self, reply_token: &str) -> bool {
         self.consents.grants.iter().any(|grant| grant.reply_token == reply_token)
+    }
+
+    /// Whether no call has been made on the accept of this question.
+    pub fn has_unused_accept(&self, reply_token: &str) -> bool {
+        let is_it = |grant: &Grant| grant.reply_token == reply_token && grant.is_owed;
+        self.consents.grants.iter().any(is_it)
     }
 
     /// Drops erased default responses: a question that times out then has no answer.
@@ -149,7 +155,7 @@ impl Consents {
         let token = self.new_token(&confirmation.reply_token, step)?;
         let link = &step.event.envelope.link;
         let target = Target::of(link)?;
-        let action = digest(&as_read(&confirmation.action));
+        let action = words_of(&confirmation.action);
         if self.questions.iter().any(|question| question.is_about(&target, &action)) {
             let expected = "no second question about an action while the first waits";
             return Err(flaw(&rules::ASKED_ONCE, "action", expected));
@@ -288,7 +294,13 @@ impl Consents {
     /// Remembers that an action must not be called. The last decision counts, even over an unused
     /// accept.
     fn refuse(&mut self, target: &Target, action: &str) {
-        self.grants.retain(|grant| !grant.target.is_same(&grant.action, target, action));
+        let read_as = |words: &str| words.rsplit('.').next().map(str::to_owned);
+        let own = read_as(action);
+        self.grants.retain(|grant| {
+            let is_alike = read_as(&grant.action) == own;
+            let words = if is_alike { action } else { &grant.action };
+            !grant.target.is_same(words, target, action)
+        });
         self.forget(target);
         self.refused.extend(target.names());
         let n_over = self.refused.len().saturating_sub(REFUSED_MAX);
@@ -363,12 +375,17 @@ fn check_default(confirmation: &Confirmation<'_>, reversal: Reversal) -> Result<
 }
 
 /// The words of an action as a person reads them: another spelling that looks alike is the same.
-fn as_read(action: &str) -> Cow<'_, str> {
+pub fn as_read(action: &str) -> Cow<'_, str> {
     let letters = letters(action);
     if letters.is_empty() { Cow::Borrowed(action) } else { Cow::Owned(letters) }
 }
 
-/// Tells actions apart without keeping their texts.
+/// Tells actions apart without keeping their texts: by their words, and behind the dot by their
+/// words as a person reads them.
+fn words_of(action: &str) -> String {
+    format!("{}.{}", digest(action), digest(&as_read(action)))
+}
+
 fn digest(action: &str) -> String {
     Sha256::digest(action).iter().map(|byte| format!("{byte:02x}")).collect()
 }

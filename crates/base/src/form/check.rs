@@ -61,7 +61,7 @@ impl Form {
         self.fits(self.root, value)
     }
 
-    /// All places where a value does not fit. Of several fields that one object lacks, the first.
+    /// All places where a value does not fit.
     pub fn misfits(&self, value: &Value) -> Vec<Misfit> {
         self.all_misfits(self.root, value)
     }
@@ -96,6 +96,8 @@ impl Form {
                         (None, Others::Any | Others::None) => {}
                     }
                 }
+                all.extend(self.unknown_fields(at, fields));
+                all.extend(self.missing_fields(at, fields));
             }
             (_, _) => {}
         }
@@ -184,24 +186,43 @@ impl Form {
                 (Some(inner), _) => *inner,
                 (None, Others::Each(inner)) => inner,
                 (None, Others::Any) => continue,
-                (None, Others::None) => {
-                    let expected = self.known_fields(at);
-                    return Err(Misfit { path: shown(name), expected });
-                }
+                (None, Others::None) => return Err(self.unknown_field(at, name)),
             };
             self.fits(inner, value).map_err(|misfit| misfit.inside(&shown(name)))?;
         }
-        let is_missing = |name: &&String| !fields.contains_key(name.as_str());
-        if let Some(name) = node.required.iter().find(is_missing) {
-            let inner = node.fields.get(name);
-            let expected = inner.map_or_else(|| "a value".to_owned(), |at| self.expected(*at));
-            let expected = format!("{expected}, but it is missing");
-            return Err(Misfit { path: name.clone(), expected });
+        if let Some(missing) = self.missing_fields(at, fields).next() {
+            return Err(missing);
         }
         match node.n_fields_max {
             Some(max) if fields.len() as u64 > max => misfit(format!("at most {max} fields")),
             Some(_) | None => Ok(()),
         }
+    }
+
+    fn unknown_field(&self, at: At, name: &str) -> Misfit {
+        Misfit { path: shown(name), expected: self.known_fields(at) }
+    }
+
+    fn unknown_fields(&self, at: At, fields: &Map<String, Value>) -> Vec<Misfit> {
+        let node = &self.nodes[at];
+        let is_closed = matches!(node.others, Others::None);
+        let unknown = fields.keys().filter(|name| is_closed && !node.fields.contains_key(*name));
+        unknown.map(|name| self.unknown_field(at, name)).collect()
+    }
+
+    fn missing_fields(
+        &self,
+        at: At,
+        fields: &Map<String, Value>,
+    ) -> impl Iterator<Item = Misfit> + use<'_> {
+        let node = &self.nodes[at];
+        let missing: Vec<_> =
+            node.required.iter().filter(|name| !fields.contains_key(name.as_str())).collect();
+        missing.into_iter().map(|name| {
+            let inner = node.fields.get(name);
+            let expected = inner.map_or_else(|| "a value".to_owned(), |at| self.expected(*at));
+            Misfit { path: name.clone(), expected: format!("{expected}, but it is missing") }
+        })
     }
 
     /// Of several forms, the likeliest one reports what is wrong.

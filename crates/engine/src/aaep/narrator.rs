@@ -39,8 +39,8 @@ use crate::road::submit::SubmitError;
 const LOOP: Loop =
     Loop { name: "voice", begins: Begins::AfterTheNewest, pause: Span::from_millis(20) };
 
-/// The most sessions of one conversation that are looked at for open questions. Those of the others
-/// are withdrawn when their time is over.
+/// The most sessions of one conversation that are looked at for open questions and unused accepts.
+/// Those of the others are withdrawn with their next event, or when a question times out.
 const ASKING_SESSIONS_MAX: usize = 256;
 
 /// One entry is at most four events; so many always fit.
@@ -128,7 +128,14 @@ impl Sessions<'_> {
             let Ok(session) = key[prefix.len()..].parse() else { continue };
             let stream = session_stream(&caller, &session);
             let command = Command::Session(session::Command::Withdraw);
-            self.engine.submit(&caller, stream, command, None).await?;
+            match self.engine.submit(&caller, stream, command, None).await {
+                Ok(_) => {}
+                // One session must not stop the loop; its next event or a deadline withdraws it.
+                Err(error @ (SubmitError::Rejected(_) | SubmitError::Contended)) => {
+                    tracing::error!(%session, ?error, "questions are not withdrawn yet");
+                }
+                Err(error) => return Err(error),
+            }
         }
         Ok(asking.len())
     }

@@ -67,7 +67,7 @@ impl Outbox<'_> {
             url,
             teamspace: stream.teamspace.clone(),
             agent: tell.agent.clone(),
-            id: id(&tell.session, &tell.reply_token),
+            id: id(&tell.session, &tell.reply_token, &question),
             at,
             body,
         };
@@ -76,9 +76,11 @@ impl Outbox<'_> {
     }
 }
 
-/// The same id for each try, and for no other decision.
-fn id(session: &SessionId, reply_token: &str) -> String {
-    format!("{session}_{reply_token}")
+/// The same id for each try, and for no other decision. An accept may be withdrawn after it was
+/// delivered.
+fn id(session: &SessionId, reply_token: &str, question: &Question) -> String {
+    let is_lost = matches!(question, Question::Lost { .. });
+    format!("{session}_{reply_token}{}", if is_lost { "_withdrawn" } else { "" })
 }
 
 /// A type, a time and the data, like every body sent to endpoints. `None` while the question is

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::package::{Artifact, ArtifactKind, Broken, Offer, Policy, TestStatus};
 use crate::form::Form;
 use crate::hidden::first_hidden;
+use crate::ids::HandoffId;
 use crate::strict::Strict;
 use crate::time::Time;
 
@@ -56,10 +57,14 @@ const SUMMARY_BYTES_MIN: usize = 40;
 
 /// All findings about a document that should be an offer. Also the offer, as far as it can be read.
 pub fn read(document: &Value, form: &Form, now: Time) -> (Option<Offer>, Vec<Remark>) {
-    let misfits = form.misfits(document).into_iter();
+    let misfits = form.misfits(document);
+    // What has the right form is read all the same.
+    let mut readable = document.clone();
+    misfits.iter().rev().for_each(|misfit| remove(&mut readable, &misfit.path));
+    let misfits = misfits.into_iter();
     let mut remarks: Vec<_> =
         misfits.map(|misfit| not_as_expected(misfit.path, &misfit.expected)).collect();
-    let offer = match Offer::deserialize(Strict(document.clone())) {
+    let offer = match Offer::deserialize(Strict(readable)) {
         Ok(offer) => offer,
         Err(error) => {
             if remarks.is_empty() {
@@ -77,6 +82,22 @@ pub fn read(document: &Value, form: &Form, now: Time) -> (Option<Offer>, Vec<Rem
     (Some(offer), remarks)
 }
 
+/// Removes the value at a path such as `task.success_criteria[2]`.
+fn remove(document: &mut Value, path: &str) {
+    let steps: Vec<_> = path.split(['.', '[']).map(|step| step.trim_end_matches(']')).collect();
+    let Some((last, steps)) = steps.split_last() else { return };
+    let inside = steps.iter().try_fold(document, |value, step| match value {
+        Value::Object(members) => members.get_mut(*step),
+        Value::Array(items) => items.get_mut(step.parse::<usize>().ok()?),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    });
+    match (inside, last.parse::<usize>()) {
+        (Some(Value::Object(members)), _) => drop(members.remove(*last)),
+        (Some(Value::Array(items)), Ok(index)) if index < items.len() => drop(items.remove(index)),
+        (_, _) => {}
+    }
+}
+
 /// A refusal of one field.
 pub fn not_as_expected(field: String, expected: &str) -> Remark {
     let (problem, expected) = match expected.strip_suffix(", but it is missing") {
@@ -84,20 +105,28 @@ pub fn not_as_expected(field: String, expected: &str) -> Remark {
         None => ("it does not have the right form", expected),
     };
     let field = if field.is_empty() { "body".to_owned() } else { field };
-    let fix = format!("give {}", expected.strip_prefix("expected ").unwrap_or(expected));
+    let expected = expected.strip_prefix("expected ").unwrap_or(expected);
+    if let Some(known) = expected.strip_prefix("to be left out; ") {
+        let (problem, fix) =
+            ("there is no such field".to_owned(), format!("leave it out: {known}"));
+        return Remark { weight: Weight::Refused, field, problem, fix };
+    }
+    let fix = format!("give {expected}");
     Remark { weight: Weight::Refused, field, problem: problem.to_owned(), fix }
 }
 
-/// The same offer for the same task, with sound texts: whether it may be proposed at all.
-pub fn stand_in(offer: &Offer) -> Option<Offer> {
-    let task_id = offer.task.as_ref().and_then(|task| task.task_id.clone());
+/// The same offer for the same task, with sound texts: whether it may be proposed at all. Without a
+/// task of its own it is for a task that nobody has.
+pub fn stand_in(offer: &Offer, no_task: HandoffId) -> Option<Offer> {
+    let task = offer.task.as_ref();
+    let task_id = task.and_then(|task| task.task_id.clone());
     let task_id = task_id.filter(|id| first_hidden(id.as_str()).is_none());
     let policy = offer.policy.clone();
     let is_sound =
         |policy: &Policy| offer.to_agent.as_ref().is_some_and(|to| policy.check(to).is_ok());
     let texts = json!({
-        "task": { "task_id": task_id.map_or("1".to_owned(), |id| id.to_string()), "title": "t",
-            "success_criteria": ["c"] },
+        "task": { "task_id": task_id.map_or(no_task.to_string(), |id| id.to_string()), "title": "t",
+            "kind": task.and_then(|task| task.kind), "success_criteria": ["c"] },
         "context": { "summary": "s" },
         "work_state": { "next_step": "n" },
     });

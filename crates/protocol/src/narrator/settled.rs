@@ -63,6 +63,7 @@ impl Settled {
                 by: By::Time,
                 was_accepted: false,
             }),
+            Event::Withdrawn(withdrawn) if withdrawn.used => None,
             Event::Withdrawn(withdrawn) => Some(Self {
                 question: withdrawn.event_id.clone(),
                 outcome: Outcome::Withdrawn,
@@ -74,12 +75,13 @@ impl Settled {
         }
     }
 
-    /// Whether a listener with these abilities could have answered the question.
+    /// Whether a listener with these abilities may have been asked. That a question was withdrawn
+    /// does not say of which kind it was.
     pub fn concerns(&self, can_confirm: bool, can_clarify: bool) -> bool {
         match self.outcome {
             Outcome::Accepted | Outcome::Rejected => can_confirm,
             Outcome::Answered | Outcome::Unanswered => can_clarify,
-            Outcome::Withdrawn => can_confirm || can_clarify,
+            Outcome::Withdrawn => can_confirm || (can_clarify && !self.was_accepted),
         }
     }
 
@@ -179,7 +181,7 @@ mod tests {
             (
                 Outcome::Withdrawn,
                 By::Conversation,
-                [true, true],
+                [true, false],
                 "The conversation has changed hands or is closed. What was accepted is not done.",
             ),
         ] {

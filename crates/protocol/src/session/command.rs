@@ -99,7 +99,10 @@ impl Command {
                 Needs { conversation, directory, ..Needs::default() }
             }
             (Command::Announce { .. }, Some(session)) => {
-                Needs { conversation: session.conversation, settings: true, ..Needs::default() }
+                // Its questions may have to be withdrawn.
+                let directory = session.asking_key().and_then(|_| told(session));
+                let conversation = session.conversation;
+                Needs { conversation, directory, settings: true, ..Needs::default() }
             }
             (Command::Answer(_) | Command::Elapse { .. } | Command::Withdraw, None)
             | (Command::End | Command::HandOver(_) | Command::Deliver { .. }, _) => {

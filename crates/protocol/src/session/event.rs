@@ -135,9 +135,13 @@ pub struct TimedOut {
 pub struct Withdrawn {
     pub reply_token: String,
     pub event_id: String,
-    /// It had been accepted, and its call was not made yet.
+    /// It had been accepted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub accepted: bool,
+    /// A reversible call had been made on the accept: what was accepted is done, and listeners are
+    /// not told.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub used: bool,
     /// The producer is told at its endpoint.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deliver: bool,

@@ -60,7 +60,12 @@ pub fn evolve(
             session.telling.extend(over.deliver.then(|| over.reply_token.clone()));
         }
         Event::Withdrawn(withdrawn) => {
-            session.machine.withdraw(&withdrawn.reply_token).map_err(|_| bad())?;
+            match session.machine.withdraw(&withdrawn.reply_token) {
+                Ok(_) => {}
+                // An accept of the same action was withdrawn with another question about it.
+                Err(_) if withdrawn.accepted => {}
+                Err(_) => return Err(bad()),
+            }
             session.forget(&withdrawn.reply_token);
             session.forget_used_accepts();
             session.heard_at = Some(at);

@@ -60,7 +60,8 @@ impl Session {
 
     /// Whether an accept of this question was given and does not count any more.
     pub fn has_lost_accept(&self, token: &str, conversation: Option<&Conversation>) -> bool {
-        self.lost_accepts(conversation).any(|it| it.question.reply_token == token)
+        let mut lost = self.lost_accepts(conversation);
+        lost.any(|it| it.question.reply_token == token) && self.machine.has_unused_accept(token)
     }
 
     pub(super) fn lost_accepts(
@@ -86,7 +87,8 @@ impl Session {
         question.map(|question| (question.epoch, question.listed) = (epoch, listed)).is_some()
     }
 
-    /// The key under which a session with open questions is found by its conversation.
+    /// The key under which a session with open questions or unused accepts is found by its
+    /// conversation.
     pub fn asking_key(&self) -> Option<String> {
         let conversation = self.conversation?;
         let accepted = self.accepted.iter().map(|accepted| &accepted.question);
@@ -109,7 +111,7 @@ impl Session {
 
     pub(super) fn forget_used_accepts(&mut self) {
         let machine = &self.machine;
-        self.accepted.retain(|it| machine.has_unused_accept(&it.question.reply_token));
+        self.accepted.retain(|it| machine.has_accept(&it.question.reply_token));
     }
 }
 
@@ -137,7 +139,8 @@ impl Accepted {
     }
 }
 
-/// The sessions of a conversation that have open questions; their ids follow this prefix.
+/// The sessions of a conversation that have open questions or unused accepts; their ids follow this
+/// prefix.
 pub fn asking_prefix(conversation: ConversationId) -> String {
     format!("asking/{conversation}/")
 }

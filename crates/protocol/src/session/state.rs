@@ -19,7 +19,6 @@ use crate::time::{Span, Time};
 use aaep::event::{Event, Payload, Text};
 use aaep::flaw::{Flaw, Tier};
 use aaep::machine::{self, Followed, Used, Weak};
-use base::lookalike::letters;
 
 /// The prefix of an effect's name, before the token of a question. Like turns, it is urgent: a
 /// caller waits for it.
@@ -245,7 +244,7 @@ impl Session {
         let recent = self.refused.iter().filter(|one| now.since(one.at) < REFUSED_RESTS);
         let mut recent = recent.peekable();
         recent.peek()?;
-        let words = digest(&letters(&confirmation.action));
+        let words = digest(&machine::as_read(&confirmation.action));
         let is_same = |one: &&Refused| match (&one.action_hash, hash) {
             (Some(own), Some(hash)) => own == hash,
             (Some(_) | None, _) => one.action == words,
@@ -280,7 +279,7 @@ fn asked(event: &Event<'_>, place: EventPlace) -> Option<Question> {
         tool_call_id: owned(&link.tool_call_id),
         action_hash: owned(&link.action_hash),
         action: if let Payload::AwaitingConfirmation(confirmation) = &event.payload {
-            Some(digest(&letters(&confirmation.action)))
+            Some(digest(&machine::as_read(&confirmation.action)))
         } else {
             None
         },

@@ -186,7 +186,7 @@ pub(super) fn hold_changes(
     vec![HoldWrite { key: new.key.clone(), expected, next: stored(&new) }]
 }
 
-/// A session is found by its conversation while it has open questions.
+/// A session is found by its conversation while it has open questions or unused accepts.
 fn asking_hold_changes(stream: &Stream, before: Option<&State>, after: &Session) -> Vec<HoldWrite> {
     let old = match before {
         Some(State::Session(before)) => before.asking_key(),

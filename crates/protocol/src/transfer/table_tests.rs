@@ -330,6 +330,7 @@ fn whoever_is_asked_in_may_not_come() {
         ("wait 30s", "connected hana@3"),
         ("system lose agent=ivan", "connected hana@3"),
         ("hana cancel epoch=3", "connected hana@3"),
+        ("coord cancel epoch=3", "connected hana@3"),
     ] {
         let world = check(&[
             "hana answer epoch=2 => connected hana@3",

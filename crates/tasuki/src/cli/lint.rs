@@ -16,12 +16,15 @@ use crate::{exit_code, output};
 /// Parts of a sealed package that only the server fills in; an offer has no place for them.
 const SERVER_PARTS: [&str; 4] = ["handoff_id", "protocol", "verification", "version"];
 
+/// The sender, which a request may repeat.
+const SENDER: [&str; 2] = ["from", "from_agent"];
+
 /// Works offline.
 pub fn run(file: &Path, json: bool) -> Result<u8> {
     let mut value = read_json(file)?;
     if let Some(fields) = value.as_object_mut() {
-        for part in SERVER_PARTS {
-            fields.remove(part);
+        for part in SERVER_PARTS.iter().chain(&SENDER) {
+            fields.remove(*part);
         }
         if let Some(provenance) = fields.get_mut("provenance").and_then(Value::as_object_mut) {
             provenance.retain(|name, _| name == "decision_refs" || name == "related_sessions");

@@ -269,20 +269,25 @@ async fn a_dry_run_names_every_fault() {
     };
     let all_wrong = json!({
         "to_agent": "nobody",
-        "task": { "task_id": "T-9", "title": "", "success_criteria": ["", "shown"], "kindd": 1 },
+        "task": { "task_id": "T-9", "title": "", "success_criteria": ["", "shown"], "zkind": 1 },
         "context": { "summary": "" }, "work_state": { "next_step": " ", "percent_complete": 101 },
         "deadline": "yesterday", "sla": { "proposed": "soon" },
     });
     let mut readable = all_wrong.clone();
     readable["deadline"] = "2020-01-01T00:00:00Z".into();
     readable["sla"] = json!({});
-    readable["task"].as_object_mut().unwrap().remove("kindd");
-    let form = ["deadline", "task.title", "work_state.next_step", "work_state.percent_complete"];
-    for (offer, more) in [
-        (&all_wrong, &["sla.proposed", "task.kindd"][..]),
-        (&readable, &["context.summary", "task.success_criteria[0]", "to_agent"]),
-    ] {
-        let expected: BTreeSet<_> = form.iter().chain(more).map(|it| (*it).to_owned()).collect();
+    readable["task"].as_object_mut().unwrap().remove("zkind");
+    let both = [
+        "context.summary",
+        "deadline",
+        "task.success_criteria[0]",
+        "task.title",
+        "to_agent",
+        "work_state.next_step",
+        "work_state.percent_complete",
+    ];
+    for (offer, more) in [(&all_wrong, &["sla.proposed", "task.zkind"][..]), (&readable, &[])] {
+        let expected: BTreeSet<_> = both.iter().chain(more).map(|it| (*it).to_owned()).collect();
         let found = try_out(offer.clone()).await;
         assert_eq!((&found["ok"], fields(&found)), (&json!(false), expected), "{found}");
         let mut by_acp = offer.clone();
@@ -300,13 +305,17 @@ async fn a_counter_names_everything_that_it_changes() {
     for (number, counter, expected) in [
         (1, json!({ "sla": { "activated": "1m" } }), &["sla.activated"][..]),
         (2, json!({ "reason": "I am away" }), &["reason"]),
+        (4, json!({ "sla": null }), &["sla.proposed"]),
         (
             3,
             json!({ "provenance": { "decision_refs": ["d2"] }, "task": { "title": "Other" } }),
             &["task.title", "provenance.decision_refs"],
         ),
     ] {
-        let offered = offer(&format!("T-{number}"), "bob");
+        let mut offered = offer(&format!("T-{number}"), "bob");
+        if counter["sla"].is_null() && counter.get("sla").is_some() {
+            offered["sla"] = json!({ "proposed": "2h" });
+        }
         let made = ok(&alice, Call::post("/v1/handoffs", offered)).await;
         let id = made["handoff_id"].as_str().expect("an id").to_owned();
         act(&bob, &id, "reject", json!({ "reason": "other", "detail": "busy" })).await;

@@ -4,6 +4,7 @@
 use aaep::event::Decision;
 use engine::aaep::announce::{Counted, session_stream};
 use engine::aaep::sessions::Question;
+use engine::ports::store::StoreReads;
 use protocol::conversation;
 use protocol::conversation::command::Open;
 use protocol::ids::ConversationId;
@@ -150,4 +151,82 @@ async fn an_accept_is_lost_with_the_conversation() {
         let current = server.engine.read().current(&stream).await.unwrap();
         assert_eq!(Some(&rebuilt), current.as_deref());
     }
+}
+
+/// Several questions about one action: what ends one of them ends the others' accepts.
+#[tokio::test]
+async fn an_action_may_be_asked_about_twice() {
+    for first in [First::Follower, First::Deadline, First::Producer] {
+        for accepted in [&[TOKEN][..], &[TOKEN, "rpl_2"]] {
+            let server = bank().await;
+            let open = Open { agent: Some("teller".parse().unwrap()), ..Open::default() };
+            let open = Command::Conversation(conversation::Command::Open(Box::new(open)));
+            let opened = server.engine.submit(&operator(), conversation(), open, None).await;
+            opened.expect("an operator may open one");
+            announce(&server, vec![started(), asks(2, json!({}))]).await.expect("it opens");
+            says(&server, &operator(), answer(TOKEN, Decision::Accept)).await;
+            announce(&server, vec![asks(3, json!({ "reply_token": "rpl_2" }))])
+                .await
+                .expect("it may ask again");
+            if accepted.len() == 2 {
+                says(&server, &operator(), answer("rpl_2", Decision::Accept)).await;
+            }
+            server.engine.sessions().speak_due().await.unwrap();
+            ask(&server, "teller", conversation::Command::Close { reason: None }).await;
+            server.clock.advance(Span::from_minutes(6));
+            match first {
+                First::Follower => drop(server.engine.sessions().speak_due().await.unwrap()),
+                First::Deadline => drop(server.engine.fire_due_deadlines().await.unwrap()),
+                First::Producer => {}
+            }
+            let ends = vec![event(9, "session.completed", json!({}))];
+            announce(&server, ends).await.expect("it may end what it began");
+            assert_eq!(asking(&server).await, [""; 0], "{first:?}");
+            let stream = session_stream(&operator(), &session());
+            for token in [TOKEN, "rpl_2"] {
+                let found = server.engine.sessions().question(&stream, token).await.unwrap();
+                assert!(matches!(found, Some(Question::Lost { .. })), "{first:?}: {found:?}");
+            }
+            let rebuilt = server.engine.read().rebuild(&stream).await.expect("a history");
+            let current = server.engine.read().current(&stream).await.unwrap();
+            assert_eq!(Some(&rebuilt), current.as_deref(), "{first:?}");
+        }
+    }
+}
+
+/// What was accepted is done: nobody is told otherwise, and nothing irreversible may follow later.
+#[tokio::test]
+async fn a_used_accept_is_withdrawn_in_silence() {
+    let server = bank().await;
+    let open = Open { agent: Some("teller".parse().unwrap()), ..Open::default() };
+    let open = Command::Conversation(conversation::Command::Open(Box::new(open)));
+    let opened = server.engine.submit(&operator(), conversation(), open, None).await;
+    opened.expect("an operator may open one");
+    let mut question: Value = serde_json::from_str(asks(2, json!({})).text()).expect("JSON");
+    question.as_object_mut().expect("an object").remove("irreversible");
+    let question = Said::new(question.to_string()).expect("JSON");
+    announce(&server, vec![started(), question]).await.expect("it opens");
+    says(&server, &operator(), answer(TOKEN, Decision::Accept)).await;
+    let call = |number: u32, irreversible: bool| {
+        let call = json!({ "tool": "pay", "risk_level": "high", "irreversible": irreversible });
+        event(number, "tool.invoked", call)
+    };
+    announce(&server, vec![call(3, false)]).await.expect("it may call");
+    let route = |to: &str, epoch: u64| {
+        let route: Value = json!({ "goto": to, "epoch": epoch });
+        conversation::Command::Route(serde_json::from_value(route).expect("a route"))
+    };
+    ask(&server, "teller", route("other", 1)).await;
+    ask(&server, "other", route("teller", 2)).await;
+    let refused = announce(&server, vec![call(4, true)]).await;
+    assert_eq!(code(&refused), "protocol_violation");
+    let done = json!({ "tool": "pay", "status": "success" });
+    announce(&server, vec![event(5, "tool.completed", done)]).await.expect("the call returns");
+    let stream = session_stream(&operator(), &session());
+    let found = server.engine.sessions().question(&stream, TOKEN).await.unwrap();
+    assert!(matches!(found, Some(Question::Answered { .. })), "{found:?}");
+    let last = server.store.history(&stream, u64::MAX, 2).await.expect("the store works");
+    let names: Vec<&str> = last.iter().map(|it| it.entry.name.as_ref()).collect();
+    assert_eq!(names, ["session.announced", "session.withdrawn"]);
+    assert!(last[1].entry.body.text().is_some_and(|it| it.contains("\"used\":true")));
 }

@@ -69,9 +69,13 @@ pub async fn try_out(
     let artifacts = offer.as_ref().map(|offer| offer.artifacts.clone()).unwrap_or_default();
     // The rules stop at the first fault. Those of the offer itself were all found above; whether
     // the task may go to this target is tried out apart from them.
-    let offer = if is_sound { offer } else { offer.as_ref().and_then(lint::stand_in) };
+    let id = gateway.engine.new_handoff_id();
+    let offer = match is_sound {
+        true => offer,
+        false => offer.and_then(|offer| lint::stand_in(&offer, id)),
+    };
     let Some(offer) = offer else { return Ok(DryRun { ok: false, remarks }) };
-    let stream = stream(&asker.caller.teamspace, gateway.engine.new_handoff_id());
+    let stream = stream(&asker.caller.teamspace, id);
     let command = step::Command::Handoff(Command::Initiate { offer: Some(Box::new(offer)) });
     match gateway.engine.try_out(&asker.caller, stream, command).await {
         Ok(outcome) => remarks.extend(outcome.warnings.into_iter().map(|warning| Remark {

@@ -172,9 +172,21 @@ pub fn work_state(handoff: &Handoff, package: Option<&Value>) -> Option<OfferedW
 
 pub fn differences(handoff: &Handoff) -> Vec<Difference> {
     match handoff {
-        Handoff::Made(made) => made.differences.clone(),
+        Handoff::Made(made) => made.differences.iter().cloned().map(readable).collect(),
         Handoff::Draft(_) | Handoff::Discarded { .. } => Vec::new(),
     }
+}
+
+/// Hidden characters in the reason are written out, as they are in the handoff.
+fn readable(mut difference: Difference) -> Difference {
+    if difference.field == "reason" {
+        for value in [&mut difference.before, &mut difference.after].into_iter().flatten() {
+            if let Some(text) = value.as_str() {
+                *value = hidden::visible(text).into_owned().into();
+            }
+        }
+    }
+    difference
 }
 
 fn approval(handoff: &Handoff) -> &'static str {

@@ -80,10 +80,12 @@ fn with(body: &Value, name: &str, value: Value) -> Value {
     body
 }
 
-fn withdrawn() -> [(&'static str, &'static str, Value); 3] {
+fn withdrawn() -> [(&'static str, &'static str, Value); 4] {
     let withdrawn = json!({ "reply_token": "rpl_1", "event_id": "evt_1" });
+    let accepted = with(&withdrawn, "accepted", json!(true));
     [
-        ("accepted", "session.withdrawn", with(&withdrawn, "accepted", json!(true))),
+        ("used", "session.withdrawn", with(&accepted, "used", json!(true))),
+        ("accepted", "session.withdrawn", accepted),
         ("told", "session.withdrawn", with(&withdrawn, "deliver", json!(true))),
         ("only", "session.withdrawn", withdrawn),
     ]

@@ -113,7 +113,8 @@ fn timed_out() -> impl Strategy<Value = session::Event> {
 fn withdrawn() -> impl Strategy<Value = session::Event> {
     (text(), text(), any::<bool>(), any::<bool>()).prop_map(|it| {
         let (reply_token, event_id, accepted, deliver) = it;
-        session::Event::Withdrawn(Withdrawn { reply_token, event_id, accepted, deliver })
+        let used = accepted && !deliver;
+        session::Event::Withdrawn(Withdrawn { reply_token, event_id, accepted, used, deliver })
     })
 }
 

@@ -34,7 +34,10 @@ pub fn decide(
     if made.terms.parent.is_some() {
         check_stays_narrow(&offer, made, before.as_ref())?;
     }
-    let known = known(id, made, before.as_ref(), context)?;
+    let mut known = known(id, made, before.as_ref(), context)?;
+    if edit.sla == Edit::Clear {
+        known.slas = None;
+    }
     let (mut proposed, document) = propose(id, &made.terms.from, &offer, known, context)?;
     let after = read_package(Some(&document.text));
     let mut changed = Vec::new();
@@ -155,7 +158,8 @@ fn merged(edit: &OfferEdit, made: &Made, before: Option<&Package>) -> Result<Off
     match same.into_iter().find(|(_, is_same)| !is_same) {
         Some((field, _)) => Err(Rejection::SchemaInvalid {
             field: field.to_owned(),
-            expected: "to stay as it was; a counter-offer changes the package only".to_owned(),
+            expected: "to stay as it was; a counter-offer is for the same task and target"
+                .to_owned(),
         }),
         None => Ok(offer),
     }

@@ -33,6 +33,7 @@ pub(super) fn lost(id: &SessionId, session: &Session, context: Context<'_>) -> D
             reply_token: pending.reply_token().to_owned(),
             event_id: pending.event_id().to_owned(),
             accepted: false,
+            used: false,
             deliver: session.tells(&context.facts.at_endpoint),
         };
         match session.question(pending.reply_token()) {
@@ -41,13 +42,19 @@ pub(super) fn lost(id: &SessionId, session: &Session, context: Context<'_>) -> D
         }
     }
     for accepted in session.lost_accepts(conversation) {
+        let token = &accepted.question.reply_token;
+        let used = !session.machine.has_unused_accept(token);
         let withdrawn = Withdrawn {
-            reply_token: accepted.question.reply_token.clone(),
+            reply_token: token.clone(),
             event_id: accepted.event_id.clone(),
             accepted: true,
-            deliver: false,
+            used,
+            deliver: !used && session.tells(&context.facts.at_endpoint),
         };
-        withdraw(withdrawn, Some(&|at| accepted.withdrawn_hold(id, at)));
+        match used {
+            true => withdraw(withdrawn, None),
+            false => withdraw(withdrawn, Some(&|at| accepted.withdrawn_hold(id, at))),
+        }
     }
     decision
 }

@@ -55,8 +55,9 @@ pub fn cancel(
     gone_or(asked)?;
     asked.may(Action::Cancel)?;
     let reason = check_text("reason", reason)?.unwrap_or_default();
+    let oversees = asked.context.caller.is_coordinator();
     if let Some(leg) = &asked.transfer.leg
-        && asked.as_answering("cancel").is_ok()
+        && (oversees || asked.as_answering("cancel").is_ok())
     {
         asked.has_seen()?;
         return Ok(events([Event::LegEnded(LegEnded {

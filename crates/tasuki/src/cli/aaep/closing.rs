@@ -38,8 +38,10 @@ impl Answered {
         if kind(event) != QUESTION_SETTLED || event["producer"]["agent_id"] != AGENT_ID {
             return None;
         }
+        if event["outcome"] != "accepted" {
+            self.accepted.retain(|it| !is_of(event, it));
+        }
         let at = self.sent.iter().position(|it| is_of(event, it))?;
-        self.accepted.retain(|it| !is_of(event, it));
         Some((self.sent.remove(at).number, why(event)))
     }
 

@@ -19,7 +19,7 @@ use super::closing::Answered;
 use super::question::{Question, TypedAnswer};
 use super::recorder::Recorder;
 use super::speech::{Speech, Text};
-use super::subscriber::{Subscriber, SubscriberEvent};
+use super::subscriber::{Subscriber, SubscriberEvent, is_final};
 use super::{terms, words};
 use crate::cli::typist::keys::EditedLine;
 use crate::cli::typist::{Questions, Typist};
@@ -31,6 +31,9 @@ const LOOK_EVERY: Span = Span::from_millis(500);
 
 /// How often an answer that may not have arrived is sent again.
 const SEND_AGAIN_EVERY: Span = Span::from_millis(2_000);
+
+/// How long a try may take.
+const SEND_AGAIN_MAX: Span = Span::from_millis(1_000);
 
 /// What can be typed.
 const HELP: [Text; 10] = [
@@ -298,7 +301,7 @@ impl Listener {
         let reply = self.reply(&question, answer);
         match self.subscriber.send(&reply).await {
             Ok(()) => self.sent(number, &shown),
-            Err(error) if error.downcast_ref::<Refused>().is_some() => return Err(error),
+            Err(error) if is_final(&error) => return Err(error),
             Err(_) => {
                 self.say(Text::AnswerWaits, &[("number", &number.to_string())]);
                 let (reply, again_at) = (reply.clone(), SystemClock.now().plus(SEND_AGAIN_EVERY));
@@ -330,15 +333,20 @@ impl Listener {
             return Ok(());
         }
         unsent.again_at = now.plus(SEND_AGAIN_EVERY);
-        match self.subscriber.send(&unsent.reply).await {
-            Ok(()) => {
+        let sent = tokio::select! {
+            sent = self.subscriber.send(&unsent.reply) => Some(sent),
+            // Keys and events wait meanwhile.
+            () = SystemClock.sleep(SEND_AGAIN_MAX) => None,
+        };
+        match sent {
+            Some(Ok(())) => {
                 let Unsent { number, shown, .. } = self.unsent.remove(0);
                 self.sent(number, &shown);
-                Ok(())
             }
-            Err(error) if error.downcast_ref::<Refused>().is_some() => Err(error),
-            Err(_) => Ok(()),
+            Some(Err(error)) if is_final(&error) => return Err(error),
+            Some(Err(_)) | None => self.unsent.rotate_left(1),
         }
+        Ok(())
     }
 
     fn reply(&self, question: &Question, answer: TypedAnswer) -> Handshake {

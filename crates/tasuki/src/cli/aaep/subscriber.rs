@@ -262,7 +262,7 @@ impl EventStream {
 }
 
 /// Whether a retry is useless.
-fn is_final(error: &anyhow::Error) -> bool {
+pub fn is_final(error: &anyhow::Error) -> bool {
     let passing = ["stopping", "overloaded", "rate_limited", "too_many_streams"];
     let refused = error.downcast_ref::<Refused>();
     refused.is_some_and(|refused| !passing.contains(&refused.code.as_str()))

@@ -83,7 +83,7 @@ struct Person {
     next: Option<String>,
     /// False once the queue turned out not to exist.
     has_queue: bool,
-    /// Whether this person was set offline elsewhere, as by leaving another chat.
+    /// Whether this person is offline, as after leaving another chat.
     is_offline: bool,
 }
 
@@ -105,13 +105,17 @@ impl Person {
         Ok(())
     }
 
-    /// Says so if this person was set offline elsewhere: then it does not ring here.
+    /// Says so if this person is offline, as after leaving another chat: nothing rings here then.
     async fn look_at_presence(&mut self) -> Result<()> {
         let call = Call::get(format!("/v1/agents/{}", percent_encode(&self.me)));
         let Some(shown) = unless_refused(self.wire.ask(call).await)? else { return Ok(()) };
         let was_offline = std::mem::replace(&mut self.is_offline, shown["presence"] == "offline");
-        if self.is_offline && !was_offline {
-            output::remark("you were set offline elsewhere; /available makes you available again");
+        match (was_offline, self.is_offline) {
+            (false, true) => {
+                output::remark("you are offline now; /available makes you available again");
+            }
+            (true, false) => output::remark("you are not offline any more"),
+            (false, false) | (true, true) => {}
         }
         Ok(())
     }

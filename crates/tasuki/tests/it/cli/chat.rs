@@ -460,7 +460,7 @@ fn a_second_terminal_hears_that_its_person_is_offline() {
     second.sees("you are hana, and available");
     second.enter("/quit");
     assert_eq!(second.leave(), Some(0));
-    first.sees("you were set offline elsewhere; /available makes you available again");
+    first.sees("you are offline now; /available makes you available again");
     first.enter("/available");
     first.sees("you are available");
     let mut ana = Terminal::open(folder.path(), NEW);

@@ -24,7 +24,7 @@ What you type is said to the customer; while you advise a colleague, to the coll
   /complete [summary]      it is settled; the bot goes on; as an adviser, leave
   /end [reason]            end the conversation
   /queue                   show who waits, and who is rung
-  /available               be available again, after you were set offline elsewhere
+  /available               be available again, if you are offline
   /quit                    leave; a customer you have goes back to the queue
   //text                   say something that begins with a slash";
 
