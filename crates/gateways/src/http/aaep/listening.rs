@@ -224,6 +224,7 @@ pub async fn listen(
         stopping,
         looked_at,
         n_looks: 0,
+        lacks_id: false,
         _place: place,
     };
     let greeting = stream::once(future::ready(open.sign_of_life("retry: 1000\n: connected")));
@@ -261,6 +262,8 @@ struct OpenListening {
     looked_at: Time,
     /// Since the last heartbeat.
     n_looks: u32,
+    /// Whether the last event had no id, so that a listener could not resume after it.
+    lacks_id: bool,
     _place: OpenStream,
 }
 
@@ -306,7 +309,8 @@ impl OpenListening {
                 }
                 ListeningStep::Look => {
                     open.n_looks = (open.n_looks + 1) % LOOKS_PER_BEAT;
-                    if open.n_looks == 0 {
+                    let can_resume = open.listening.place().is_some();
+                    if open.n_looks == 0 || (can_resume && std::mem::take(&mut open.lacks_id)) {
                         return Some((open.sign_of_life(": beat"), Some(open)));
                     }
                 }
@@ -328,7 +332,8 @@ impl OpenListening {
 
     /// Without an id if something older is still to come: a listener that resumes gets it again,
     /// and recognises it by its `event_id`.
-    fn frame(&self, text: &mut Vec<u8>, told: &ReadyEvent) {
+    fn frame(&mut self, text: &mut Vec<u8>, told: &ReadyEvent) {
+        self.lacks_id = told.id.is_none();
         if let Some(id) = told.id {
             let id = cursors::announced(&self.gateway, &self.caller.teamspace, id);
             writeln!(text, "id: {id}").expect("a vector takes everything");

@@ -259,6 +259,30 @@ async fn who_was_told_nothing_comes_back_to_where_they_were() {
     assert_eq!(dana.next().await.expect("an event")["event_id"], "evt_1", "nothing is missing");
 }
 
+/// A newcomer is told the open questions without a cursor, and gets one soon after: it may have to
+/// come back to hear that they are settled.
+#[tokio::test]
+async fn a_newcomer_can_come_back() {
+    let bank = Bank::open().await;
+    bank.announce(&bank.story.opening(300)).await;
+    let accepted =
+        ok(&bank.dana, Call::post("/aaep/v1/subscriptions", request(&terms(json!({}))))).await;
+    let id = accepted["subscription_id"].as_str().expect("an id").to_owned();
+    let mut dana = Listener::resume(bank.dana.clone(), id.clone(), None).await;
+    while dana.next().await.expect("an event")["type"] != "aaep:agent.awaiting.confirmation" {}
+    let place = dana.greeted().await;
+    drop(dana);
+    let goes_on = json!({ "from_state": "thinking", "to_state": "deciding" });
+    let opening = bank.story.opening(300);
+    let mut next = opening[1].clone();
+    next["event_id"] = "evt_next".into();
+    next["timestamp"] = opening[6]["timestamp"].clone();
+    next.as_object_mut().expect("an object").extend(goes_on.as_object().expect("one").clone());
+    bank.announce(&[next]).await;
+    let mut dana = Listener::resume(bank.dana.clone(), id, Some(place)).await;
+    assert_eq!(dana.next().await.expect("an event")["event_id"], "evt_next");
+}
+
 #[tokio::test]
 async fn a_teamspace_may_want_every_call_named_by_its_hash() {
     let bank = Bank::open().await;
