@@ -1,4 +1,4 @@
-//! The position of an event among all events. Callers get it [sealed](crate::sealed_cursor).
+//! The position of an event among all events. Callers get it sealed, by `protocol::sealed_cursor`.
 
 use std::fmt;
 

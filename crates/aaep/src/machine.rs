@@ -17,6 +17,7 @@ pub mod rules;
 mod state;
 mod suppose;
 mod tools;
+mod used_ids;
 
 #[cfg(test)]
 mod model_tests;
@@ -36,6 +37,7 @@ use self::output::Outputs;
 use self::rules::{Rule, flaw};
 use self::state::State;
 use self::tools::Calls;
+pub use self::used_ids::Used;
 use super::event::{Event, Payload, Urgency};
 use super::flaw::Flaw;
 use base::time::Time;
@@ -65,16 +67,6 @@ pub enum Phase {
     Active,
     /// After its one terminal event. It is final.
     Over,
-}
-
-/// An id that may occur once in a session.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Used {
-    Event(String),
-    Call(String),
-    /// An output that is complete.
-    Output(String),
-    Token(String),
 }
 
 /// The further effects of an event. Mostly none.

@@ -7,12 +7,12 @@ use super::event::Verbosity;
 use super::jws::{Jwks, JwsError, Key};
 use base::canonical;
 
-/// Where it is, signed and not, and the keys that sign it.
+/// The paths of the manifest, of the signed manifest, and of the keys that sign it.
 pub const MANIFEST_PATH: &str = "/.well-known/aaep-manifest.json";
 pub const SIGNED_PATH: &str = "/.well-known/aaep-manifest.jws";
 pub const KEYS_PATH: &str = "/.well-known/aaep-jwks.json";
 
-/// Below which the rest is.
+/// The prefix of all other paths of AAEP.
 pub const PATH_PREFIX: &str = "/aaep/v1";
 
 /// The `typ` of a signed manifest.

@@ -154,8 +154,9 @@ pub(super) fn type_of(text: &str) -> Option<Cow<'_, str>> {
     Some(only.name)
 }
 
-/// Whether the `type` of a document does not fit its fields: it has those of another type, or none
-/// of those that this one requires; all have summaries.
+/// Whether the `type` of a document does not fit its fields: the document has a field of another
+/// type, or none of the fields that this type requires. Summaries do not count, as every type has
+/// them.
 pub(super) fn is_of_another_type(document: &Value) -> bool {
     let core = document["type"].as_str().and_then(core_type);
     let (Some(core), Some(members)) = (core, document.as_object()) else { return false };

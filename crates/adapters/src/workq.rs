@@ -133,8 +133,8 @@ impl Workq {
         }
     }
 
-    /// A repeated claim may be refused because the first was granted. A claim that was really
-    /// refused leaves the item with an owner that has given the task away, so the queue is told.
+    /// The answer after a refused claim. If the new owner already has the item, an earlier claim
+    /// was granted. If the old owner still has it, the queue is asked to release it as orphaned.
     async fn after_refusal(&self, item: &str, transfer: &Transfer, refused: &Failure) -> Answer {
         let is_left_behind = match self.get(item).await {
             Ok(kept) if kept.is_with(&transfer.to) => return Answer::Transferred,

@@ -1,8 +1,8 @@
 //! The canonical text of a JSON value (RFC 8785), and its hash.
 //!
 //! Signatures and hash chains are computed over this text, so equal values must have equal bytes in
-//! every implementation. The writer is a direct one for speed: every package and every journal
-//! entry passes through it.
+//! every implementation. The writer is a direct one for speed: every package and every entry of the
+//! ledger passes through it.
 
 use std::cmp::Ordering;
 use std::fmt::{self, Write};

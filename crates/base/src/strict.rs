@@ -1,19 +1,39 @@
 //! Strict deserialization. Derived readers also accept the fields of an object as a list, in order;
-//! here an object must be an object, so that a wrong type is refused and not guessed at.
+//! here an object must be an object, so that a wrong type is refused and not guessed at. An error
+//! names the field.
 
-use serde::de::value::{MapDeserializer, SeqDeserializer};
-use serde::de::{Deserializer, Error as _, IntoDeserializer, Unexpected, Visitor};
+use std::fmt::Display;
+
+use serde::de::value::StringDeserializer;
+use serde::de::{
+    DeserializeSeed, Deserializer, Error as _, Expected, IntoDeserializer, MapAccess, SeqAccess,
+    Unexpected, Visitor,
+};
 use serde::forward_to_deserialize_any;
-use serde_json::{Error, Value};
+use serde_json::{Map, Value};
 
 /// A value that structs are read from strictly, at every depth.
 #[derive(Debug)]
 pub struct Strict(pub Value);
 
-impl<'de> IntoDeserializer<'de, Error> for Strict {
-    type Deserializer = Self;
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct Error {
+    /// Such as `task.success_criteria[2]`, empty for the whole value.
+    pub path: String,
+    pub reason: String,
+}
 
-    fn into_deserializer(self) -> Self {
+impl serde::de::Error for Error {
+    fn custom<T: Display>(reason: T) -> Error {
+        Error { path: String::new(), reason: reason.to_string() }
+    }
+}
+
+impl Error {
+    fn below(mut self, name: &str) -> Error {
+        let separator = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
+        self.path = format!("{name}{separator}{}", self.path);
         self
     }
 }
@@ -23,16 +43,16 @@ impl<'de> Deserializer<'de> for Strict {
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.0 {
-            Value::Array(items) => {
-                visitor.visit_seq(SeqDeserializer::new(items.into_iter().map(Strict)))
-            }
-            Value::Object(fields) => {
-                let fields = fields.into_iter().map(|(name, value)| (name, Strict(value)));
-                visitor.visit_map(MapDeserializer::new(fields))
-            }
-            plain @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
-                plain.deserialize_any(visitor)
-            }
+            Value::Null => visitor.visit_unit(),
+            Value::Bool(it) => visitor.visit_bool(it),
+            Value::Number(number) => match (number.as_u64(), number.as_i64()) {
+                (Some(it), _) => visitor.visit_u64(it),
+                (None, Some(it)) => visitor.visit_i64(it),
+                (None, None) => visitor.visit_f64(number.as_f64().unwrap_or(f64::NAN)),
+            },
+            Value::String(it) => visitor.visit_string(it),
+            Value::Array(items) => visit_items(items, visitor),
+            Value::Object(fields) => visit_fields(fields, visitor),
         }
     }
 
@@ -42,14 +62,26 @@ impl<'de> Deserializer<'de> for Strict {
         _fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        match self.0 {
-            Value::Array(_) => Err(Error::invalid_type(Unexpected::Seq, &visitor)),
-            Value::Null
-            | Value::Bool(_)
-            | Value::Number(_)
-            | Value::String(_)
-            | Value::Object(_) => self.deserialize_any(visitor),
-        }
+        self.deserialize_map(visitor)
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let Value::Object(fields) = self.0 else { return Err(unexpected(&self.0, &visitor)) };
+        visit_fields(fields, visitor)
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let Value::Array(items) = self.0 else { return Err(unexpected(&self.0, &visitor)) };
+        visit_items(items, visitor)
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let Value::String(text) = self.0 else { return Err(unexpected(&self.0, &visitor)) };
+        visitor.visit_string(text)
+    }
+
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.deserialize_string(visitor)
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -77,12 +109,106 @@ impl<'de> Deserializer<'de> for Strict {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        self.0.deserialize_enum(name, variants, visitor)
+        self.0.deserialize_enum(name, variants, visitor).map_err(Error::custom)
     }
 
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
-        unit_struct seq tuple tuple_struct map identifier ignored_any
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char bytes byte_buf unit unit_struct
+        tuple tuple_struct identifier ignored_any
+    }
+}
+
+// What follows without a type parameter is compiled once, not for every type that is read.
+
+fn unexpected(value: &Value, expected: &dyn Expected) -> Error {
+    let found = match value {
+        Value::Null => Unexpected::Unit,
+        Value::Bool(it) => Unexpected::Bool(*it),
+        Value::Number(_) => Unexpected::Other("number"),
+        Value::String(it) => Unexpected::Str(it),
+        Value::Array(_) => Unexpected::Seq,
+        Value::Object(_) => Unexpected::Map,
+    };
+    Error::invalid_type(found, expected)
+}
+
+fn surplus(count: usize) -> Error {
+    Error::invalid_length(count, &"fewer elements")
+}
+
+fn visit_items<'de, V: Visitor<'de>>(items: Vec<Value>, visitor: V) -> Result<V::Value, Error> {
+    let count = items.len();
+    let mut items = Items { items: items.into_iter(), index: 0 };
+    let read = visitor.visit_seq(&mut items)?;
+    if items.items.len() > 0 {
+        return Err(surplus(count));
+    }
+    Ok(read)
+}
+
+fn visit_fields<'de, V: Visitor<'de>>(
+    fields: Map<String, Value>,
+    visitor: V,
+) -> Result<V::Value, Error> {
+    visitor.visit_map(&mut Fields { fields: fields.into_iter(), name: String::new(), value: None })
+}
+
+struct Items {
+    items: std::vec::IntoIter<Value>,
+    index: usize,
+}
+
+impl<'de> SeqAccess<'de> for &mut Items {
+    type Error = Error;
+
+    fn next_element_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, Error> {
+        let Some(item) = self.items.next() else { return Ok(None) };
+        self.index += 1;
+        match seed.deserialize(Strict(item)) {
+            Ok(read) => Ok(Some(read)),
+            Err(error) => Err(error.below(&format!("[{}]", self.index - 1))),
+        }
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.items.len())
+    }
+}
+
+struct Fields {
+    fields: serde_json::map::IntoIter,
+    /// Of the field that is read now.
+    name: String,
+    value: Option<Value>,
+}
+
+impl<'de> MapAccess<'de> for &mut Fields {
+    type Error = Error;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, Error> {
+        let Some((name, value)) = self.fields.next() else { return Ok(None) };
+        self.value = Some(value);
+        self.name.clone_from(&name);
+        let name: StringDeserializer<Error> = name.into_deserializer();
+        match seed.deserialize(name) {
+            Ok(read) => Ok(Some(read)),
+            Err(error) => Err(error.below(&self.name)),
+        }
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Error> {
+        let value = self.value.take().unwrap_or_default();
+        seed.deserialize(Strict(value)).map_err(|it| it.below(&self.name))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.fields.len())
     }
 }
 

@@ -34,6 +34,9 @@ impl Server {
             // Ignores any `tasuki.toml` and the caller's environment.
             .current_dir(folder)
             .env_clear()
+            // Reads can be faster than the limit of a token.
+            .env("TASUKI_LIMITS_REQUESTS_PER_SECOND", "1000000")
+            .env("TASUKI_LIMITS_REQUESTS_BURST", "10000000")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

@@ -2,10 +2,11 @@
 //!
 //! Four things are measured in turns, so that they run under the same machine load: a bare SQLite
 //! writer with the same rows ([`raw`]), the engine as a library ([`work`]), and the server as a
-//! process of its own over HTTP ([`http`]), once for transitions and once for reads alone. [`load`] is the load, [`stores`] the stores that exist
-//! before it begins, [`age`] and `idle` the other promises, [`report`] the result. [`route`],
-//! [`artifacts`] and [`aaep`] are separate: how long a routing decision takes, how much hashing
-//! slows down other callers, and how many events are checked a second.
+//! process of its own over HTTP ([`http`]), once for transitions and once for reads alone. [`load`]
+//! generates the load, [`stores`] makes the stores that exist before it begins, [`age`] and `idle`
+//! measure the other promises, [`report`] is the result. [`route`], [`artifacts`] and [`aaep`] are
+//! separate: how long a routing decision takes, how much hashing slows down other callers, and how
+//! many events are checked a second.
 
 pub mod aaep;
 pub mod age;

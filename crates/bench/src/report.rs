@@ -49,7 +49,7 @@ pub struct Row {
     pub read: Figures,
     pub engine: Figures,
     pub server: Figures,
-    /// Rates, as information: they punish every improvement of the bare writer.
+    /// Ratios of rates. No limit applies to them: a faster bare writer would make them worse.
     pub engine_of_raw: f64,
     pub server_of_raw: f64,
     /// The least CPU that a transition over HTTP can take: an authenticated read, and the bare
@@ -107,7 +107,7 @@ pub struct Quartet {
 }
 
 impl Row {
-    /// Ratios are taken within a round, where the three run under the same machine load.
+    /// Ratios are taken within a round, where all four run under the same machine load.
     pub fn of(callers: usize, rounds: &[Quartet]) -> Self {
         let ratio = |of: fn(&Quartet) -> &Seen| {
             median(rounds.iter().map(|quartet| of(quartet).per_second / quartet.raw.per_second))

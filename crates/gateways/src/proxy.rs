@@ -25,7 +25,9 @@ pub enum TrustedProxyError {
     NotANetwork { entry: String },
     #[error("reading trusted proxy {entry:?}: the network is written {network}")]
     NotTheFirstAddress { entry: String, network: String },
-    #[error("reading trusted proxy {entry:?}: this would believe a header from anyone")]
+    #[error(
+        "reading trusted proxy {entry:?}: this would trust `X-Forwarded-For` from every address"
+    )]
     Everyone { entry: String },
 }
 
@@ -226,8 +228,8 @@ mod tests {
             ("128.0.0.0/1", "ok"),
             ("10.1.2.3/8", "the network is written 10.0.0.0/8"),
             ("fd00::1/8", "the network is written fd00::/8"),
-            ("0.0.0.0/0", "this would believe a header from anyone"),
-            ("::/0", "this would believe a header from anyone"),
+            ("0.0.0.0/0", "this would trust `X-Forwarded-For` from every address"),
+            ("::/0", "this would trust `X-Forwarded-For` from every address"),
             ("", "expected an address"),
             ("localhost", "expected an address"),
             ("10.0.0.0/33", "expected an address"),

@@ -65,6 +65,14 @@ pub enum State {
     Session(Box<session::Session>),
 }
 
+impl State {
+    /// Reads the stored form.
+    #[inline(never)] // A state is large: one copy of its reader serves every crate.
+    pub fn from_text(text: &str) -> serde_json::Result<State> {
+        serde_json::from_str(text)
+    }
+}
+
 impl Command {
     pub fn name(&self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Checkpoints: signed statements of the journal's length and content (C2SP `tlog-checkpoint`).
+//! Checkpoints: signed statements of the ledger's length and content (C2SP `tlog-checkpoint`).
 //!
 //! A checkpoint is a signed note: three lines, a blank line, then one line for each signature. It
 //! is kept outside the database, so that write access to the database is not enough to rewrite

@@ -1,9 +1,9 @@
-//! The Merkle tree of RFC 6962 over the journal, without keeping the tree.
+//! The Merkle tree of RFC 6962 over the ledger, without keeping the tree.
 //!
 //! A tree of n leaves splits at the largest power of two below n; leaves and nodes are hashed with
-//! different first bytes, so neither can be passed off as the other. To the holder of a root one
-//! can prove that an entry is in the journal (inclusion), and that a later journal begins with the
-//! earlier one (consistency).
+//! different first bytes, so neither can be passed off as the other. A proof shows the holder of a
+//! root that an entry is in the ledger (inclusion), or that a later ledger begins with the earlier
+//! one (consistency).
 
 use crate::canonical::{Hash, sha256};
 

@@ -3,7 +3,7 @@
 use crate::conversation::turn_asked::TurnAsked;
 use crate::ids::{AgentId, ConversationId, GraphId, MessageId};
 
-/// Which facts to read for a command, besides its holds ([`super::holds`]).
+/// Which facts to read for a command, besides its holds ([`crate::step::holds`]).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Needs {
     pub agent: Option<AgentId>,

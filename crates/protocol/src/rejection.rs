@@ -55,7 +55,7 @@ pub enum Rejection {
     SequenceOutOfOrder { given: u64, last: u64 },
 
     /// Another caller has changed it since this caller read it.
-    #[error("revision: expected {current}, the current one, not {given}; look again first")]
+    #[error("revision: expected {current}, the current one, not {given}; read it again first")]
     RevisionOutdated { given: u64, current: u64 },
 
     /// Agents must say for which epoch they speak.
@@ -77,7 +77,7 @@ pub enum Rejection {
     ConversationClosed { action: &'static str },
 
     /// Another caller claimed the transfer first.
-    #[error("`{by}` has it already")]
+    #[error("`{by}` has already claimed it")]
     AlreadyClaimed { by: AgentId },
 
     #[error("a transfer is open already: {transfer} is {}", .status.as_str())]
@@ -119,7 +119,7 @@ pub enum Rejection {
     SessionFull { index: usize, what: &'static str, n_max: u64, retry_after: Option<Span> },
 
     /// An answer that does not count. Its sender is not told why.
-    #[error("the answer does not count")]
+    #[error("the answer was not recorded")]
     NotAnswered { why: Unanswered },
 }
 

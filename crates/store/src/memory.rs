@@ -41,7 +41,7 @@ struct Tables {
     /// Under the number of the entry that names them.
     documents: HashMap<u64, Document>,
     deadlines: BTreeMap<(Time, Stream, Cow<'static, str>), ()>,
-    outbox: BTreeMap<(Stream, Effect), Lying>,
+    outbox: BTreeMap<(Stream, Effect), OutboxRow>,
     /// The numbers of the entries that are lines of a transcript, by their numbers in it.
     transcripts: HashMap<Stream, BTreeMap<u64, u64>>,
     outcomes: HashMap<KeyScope, RecordedOutcome>,
@@ -52,7 +52,7 @@ struct Tables {
 
 /// An effect that is not done yet.
 #[derive(Debug)]
-struct Lying {
+struct OutboxRow {
     due: Option<Time>,
     leased_until: Time,
     attempts: u32,
@@ -346,7 +346,7 @@ impl Tables {
         for effect in commit.begin {
             let due = commit.entries.last().map(|entry| entry.at);
             let leased_until = Time::from_millis(0);
-            let lying = Lying { due, leased_until, attempts: 0, error: None };
+            let lying = OutboxRow { due, leased_until, attempts: 0, error: None };
             self.outbox.insert((stream.clone(), effect), lying);
         }
         if let Some(key) = commit.key {
@@ -375,7 +375,7 @@ impl Tables {
             }
         };
         if let State::Graph(_) | State::Subscription(_) = commit.state.as_ref() {
-            // It has the text of its last entry, or none.
+            // The document of a graph or a subscription is that of its last entry, or none.
             document_seq = 0;
         }
         if let Some(document) = commit.document {

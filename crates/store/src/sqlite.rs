@@ -1,8 +1,9 @@
-//! The ledger in a SQLite file: one writer thread that commits whatever is queued in one
-//! transaction, read-only connections beside it, and a third that moves the write-ahead log into
-//! the database while the writer goes on.
+//! The ledger in a SQLite file: one writer thread that commits all queued commits in one
+//! transaction, read-only connections, and one more thread that moves the write-ahead log into the
+//! database while the writer goes on.
 //!
-//! `synchronous=FULL`: a commit that was answered survives a power cut. Group commit pays for it.
+//! `synchronous=FULL`: a commit that was answered survives a power cut. Each sync is slow, so
+//! queued commits share one.
 
 mod audit_rows;
 mod checkpointer;

@@ -20,7 +20,7 @@ pub use restore::{Old, Restored, restore};
 /// Whether the signing key goes along.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SigningKey {
-    /// A finder of the backup can read it, but cannot sign with it.
+    /// The backup has no key: a reader of the backup can read the ledger, but cannot sign.
     Apart,
     Along,
 }

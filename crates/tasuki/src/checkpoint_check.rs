@@ -44,7 +44,9 @@ pub fn behind(folder: &Path, verifier_key: &str) -> Result<Option<Behind>> {
     Ok(lost.map(|Checkpoint { size, root, .. }| Behind { ledger_size, lost: Lost { size, root } }))
 }
 
-/// The store is sealed first, so usually the two have the same size and nothing is read.
+/// Whether the ledger matches a checkpoint. The tree is continued from the seal in the store. The
+/// store is sealed before the file is written, so usually both have the same size, and no entry
+/// is read.
 fn holds(
     database: &ReadOnly,
     ledger_size: u64,

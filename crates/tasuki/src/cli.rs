@@ -44,7 +44,6 @@ use anyhow::{Context, Result};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-pub use self::ending::BadSetting;
 use self::ending::{BadConfig, Typed, usage};
 use crate::config::{Config, FILE_NAME, LogFormat};
 use crate::serve::Demo;
@@ -90,7 +89,7 @@ enum Command {
     Outbox(outbox::OutboxArgs),
     /// AAEP: announce, hear, answer, record, replay and check; look after its keys.
     Aaep(aaep::AaepArgs),
-    /// Check an agent graph and try it out, offline; save it at a server.
+    /// Check an agent graph and try it out, offline; save it on a server.
     Graph(graph::GraphArgs),
     /// Verify, export and look at the ledger, offline.
     Audit(audit_commands::AuditArgs),
@@ -182,7 +181,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// All commands. Of those that list others, the one for help says what it does in short.
+/// All commands. Each `help` subcommand gets a short description of our own.
 fn command() -> clap::Command {
     fn with_help(command: clap::Command) -> clap::Command {
         let is_help = command.get_name() == "help";

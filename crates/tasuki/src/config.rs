@@ -151,6 +151,15 @@ pub struct Limits {
     pub drain_ms: u64,
 }
 
+/// A setting that cannot be used, whether it comes from a flag, a variable or a file.
+#[derive(Debug, thiserror::Error)]
+#[error("{setting}: {problem}")]
+pub struct BadSetting {
+    /// Its name in the file of settings: `tls.cert`.
+    pub setting: &'static str,
+    pub problem: String,
+}
+
 impl Default for Config {
     fn default() -> Self {
         let connections = ConnectionLimits::default();

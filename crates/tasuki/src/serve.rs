@@ -16,9 +16,8 @@ use tokio::sync::watch;
 use tokio_rustls::rustls::ServerConfig;
 
 use crate::aaep_socket::AaepSocket;
-use crate::cli::BadSetting;
 use crate::client::{Call, Client};
-use crate::config::{Config, Tls};
+use crate::config::{BadSetting, Config, Tls};
 use crate::node::{Node, control_socket};
 use crate::{demo_bot, output};
 

@@ -37,7 +37,8 @@ fn rate(remarks: &mut Remarks<'_>) {
     }
 }
 
-/// The last step may be smaller. A new task may start again, after a change of state or a call.
+/// Whether progress grows, in steps that are worth hearing. The step to 100 % may be smaller. After
+/// a change of state or a call, progress may start again, for a new task.
 fn progress(remarks: &mut Remarks<'_>) {
     let mut last: Option<f64> = None;
     for (index, heard) in remarks.events() {
@@ -70,8 +71,8 @@ fn progress(remarks: &mut Remarks<'_>) {
     }
 }
 
-/// Between two events the session waits for a person, or a tool runs, or the agent works. In every
-/// state of a transfer it waits for people.
+/// Whether a gap between two events is too long, while a tool runs or while the agent works. A gap
+/// in which the session waits for a person, as in every state of a transfer, may have any length.
 fn silence(remarks: &mut Remarks<'_>) {
     let mut n_calls = 0_usize;
     let mut is_waiting = false;

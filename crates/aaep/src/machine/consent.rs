@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 pub(super) use self::act::Act;
-use self::question::{PendingQuestion, Reversal};
-pub use self::question::{Question, QuestionKind};
-pub use self::settle::{Audience, NotSettled, Outcome, Response, Settled};
+pub use self::question::{Outcome, Question, QuestionKind, Settled};
+use self::question::{PendingQuestion, Reversal, Target};
+pub use self::settle::{Audience, NotSettled, Response};
 use super::limits::{
     CHOICE_BYTES_MAX, CHOICES_MAX, CONSENTS_MAX, DEFAULT_RESPONSE_BYTES_MAX, ID_BYTES_MAX,
     QUESTIONS_MAX, REFUSED_MAX, kept, room,
@@ -74,15 +74,6 @@ pub(super) struct Consents {
     refused: Vec<Name>,
     /// Whether a reject still waits for an event that reports it.
     is_untold: bool,
-}
-
-/// What a confirmation says about its call.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Target {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    tool_call_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    action_hash: Option<String>,
 }
 
 /// One of the two names under which an action is refused.

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Used;
 use super::limits::{ID_BYTES_MAX, OUTPUTS_MAX, kept, room};
 use super::rules::{self, flaw};
+use super::used_ids::Used;
 use crate::event::Chunk;
 use crate::flaw::Flaw;
 

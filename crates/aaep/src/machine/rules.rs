@@ -37,8 +37,8 @@ rules! {
         handing_off by handoff.requested.";
     CALL_ONCE = "4.3.1" "A tool_call_id names one call of the session.";
     CONSENT = "4.3.1"
-        "An irreversible tool.invoked needs an accept by a person, one for each call. A default \
-        does not do, nor a rule that answers, nor an accept of what was said to be \
+        "An irreversible tool.invoked needs an accept by a person, one for each call. Neither a \
+        default nor an automated reply is enough, nor an accept of what was said to be \
         reversible, with or without effort.";
     LAPSED = "4.3.1"
         "An accept lapses by our clock. After that nothing irreversible rests on it, and the \

@@ -135,7 +135,8 @@ impl Reading {
         }
     }
 
-    /// The session began before: the start is missing, or this is in its place, or it still comes.
+    /// The session began without a start: the start is missing or comes late, or this event stands
+    /// in its place.
     fn started_without<'e>(&self, event: &Event<'e>) -> Vec<Way<'e>> {
         let mut started = self.clone();
         started.session.suppose_started(event);
@@ -224,7 +225,8 @@ impl Reading {
         ways
     }
 
-    /// The call is another one that was accepted, or can be undone, or is the return of itself.
+    /// The ways to read a wrong call: it is another, accepted call; it is reversible; or the event
+    /// is the return of an open call.
     fn of_another_call<'e>(
         &self,
         event: &Event<'e>,

@@ -1,6 +1,7 @@
-//! One recorded session. After a wrong event, it can be read in several ways. A later event is
-//! wrong if it is wrong in all of them, and a reading in which it is wrong is dropped if there is
-//! another. So one wrong event is one error, it hides no later one, and makes no later event wrong.
+//! One recorded session. After a wrong event, the session can be read in several ways, its
+//! readings. A later event is wrong only if it is wrong in every reading. If it is right in one,
+//! the readings in which it is wrong are dropped. So one wrong event is one error: it hides no
+//! later error, and makes no later event wrong.
 
 use std::borrow::Borrow;
 use std::collections::HashSet;
@@ -267,7 +268,8 @@ impl One {
 /// How an event fits into readings.
 struct Tried<E> {
     right: Vec<(Reading, Option<Assumed>)>,
-    /// Right if some of the missing events are supposed; with the flaw if they are not.
+    /// Readings in which missing events make the event right, each with the flaw that the event has
+    /// without them.
     supposed: Vec<(Reading, Flaw)>,
     wrong: Vec<(Reading, E, Flaw)>,
 }

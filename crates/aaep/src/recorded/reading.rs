@@ -159,8 +159,9 @@ impl Reading {
         }
     }
 
-    /// An event that was missing comes too late. It has its effect now, unless it was supposed, or
-    /// is out of place here. It is one event that was moved, not many.
+    /// Adds an event that was missing and comes late. It takes effect now, unless its effect was
+    /// already supposed, or it does not fit here. It counts as one event that was moved: the other
+    /// skipped numbers are forgotten.
     fn add_late(
         &mut self,
         event: &Event<'_>,

@@ -34,8 +34,8 @@ const REFERRED_TO: &[&str] = &[
 pub struct Salvaged {
     pub session_id: Option<String>,
     pub event_id: Option<String>,
-    /// The event, if it has the fields that the rules of its type use. Several if one of them is
-    /// unreadable and can only be this or that.
+    /// The event, if it has the fields that the rules of its type use. Two events if an unreadable
+    /// field has only two possible values.
     pub(super) events: Vec<Event<'static>>,
     /// Whether the event may also have been of another type, or about something else.
     pub(super) may_be_another: bool,

@@ -124,7 +124,7 @@ impl Held {
         }
     }
 
-    /// Whether nothing of the session is merged across it.
+    /// Whether events of the session after it must not be merged with events before it.
     pub fn is_fence(&self) -> bool {
         match self.last.kind {
             Kind::Question { .. } | Kind::Other { .. } => true,

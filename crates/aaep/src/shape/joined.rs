@@ -35,7 +35,7 @@ pub struct Head {
     /// In bytes.
     pub end: usize,
     pub n_events: u32,
-    /// The event in which it ends, and whether it ends with it.
+    /// The event in which the head ends. `is_whole`: the head ends where that event ends.
     pub base: Arc<Prepared>,
     pub newest: Cursor,
     pub is_whole: bool,

@@ -3,8 +3,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The blocks that IANA lists as not globally reachable, multicast, and one address of a cloud
-/// whose hosts answer there although it looks public.
+/// The blocks that IANA lists as not globally reachable, multicast, and one address that looks
+/// public but belongs to the host of a virtual machine on Azure.
 const NOT_PUBLIC_V4: [(Ipv4Addr, u32); 18] = [
     (Ipv4Addr::new(0, 0, 0, 0), 8),        // this network
     (Ipv4Addr::new(10, 0, 0, 0), 8),       // private

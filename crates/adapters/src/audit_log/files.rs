@@ -134,8 +134,8 @@ impl Files {
         of_files.chain([self.cursor.sequence]).filter(|sequence| *sequence > 0).collect()
     }
 
-    /// Compares the entries that the files rest on with those of the ledger, which may have been
-    /// replaced by a shorter one, and has grown since or not.
+    /// Compares the entries that the files rest on with those of the ledger. A restore may have
+    /// replaced the ledger by a shorter one, which may have grown since.
     pub fn outdated_against(&self, found: &BTreeMap<u64, Hash>) -> Outdated {
         let is_there =
             |sequence: u64, hash: &Hash| sequence == 0 || found.get(&sequence) == Some(hash);

@@ -34,7 +34,7 @@ pub struct Client {
 pub enum Failure {
     #[error("the work queue {0}")]
     Unavailable(String),
-    #[error("the work queue makes no sense: {0}")]
+    #[error("the work queue sent an invalid answer: {0}")]
     BadAnswer(&'static str),
     #[error("the work queue answers with error {0}")]
     Error(i64),

@@ -34,7 +34,7 @@ use crate::aaep::announce::session_stream;
 use crate::ledger::feed::Followed;
 use crate::ports::store::{Sequenced, StoreError};
 
-use announcement_follower::Ear;
+use announcement_follower::AnnouncementFollower;
 pub(crate) use announcement_follower::{changes_sides, concerns};
 pub use asked::AnswerableQuestions;
 use catch_up::First;
@@ -56,15 +56,16 @@ pub struct Listening {
     shaper: Shaper,
     /// Told before all else: what is under way when the listener begins.
     first: VecDeque<First>,
-    main: Ear,
+    main: AnnouncementFollower,
     /// Entries that were read and not yet pushed.
     page: VecDeque<Arc<Followed>>,
-    /// How many events of the first of them were pushed, once it is known that it is heard.
+    /// How many events of the first entry of `page` were pushed. `None` until it is known whether
+    /// the listener hears that entry.
     n_pushed: Option<usize>,
-    scout: Option<Ear>,
+    scout: Option<AnnouncementFollower>,
     /// Entries that the scout has read and not yet looked through.
     scouted: VecDeque<Arc<Followed>>,
-    /// When the terms end that held when this began. Older terms are ignored.
+    /// When the current terms end. An entry of the ledger with terms that end earlier is ignored.
     until: Time,
     /// Which sessions this listener hears.
     sights: HashMap<SessionId, bool>,
@@ -104,8 +105,8 @@ pub enum Resume {
 pub struct Announced {
     pub index: u32,
     pub event: Arc<Prepared>,
-    /// Set if it was not announced by an agent: it tells the other listeners who were asked that a
-    /// question is settled.
+    /// Set if the server made the event, and not an agent: it tells the other listeners that got a
+    /// question that the question is settled.
     pub settled: Option<Settled>,
 }
 
@@ -144,7 +145,7 @@ impl Listeners<'_> {
             first: VecDeque::new(),
             asking: None,
             // The entry at the cursor is read again; its events that were already told are skipped.
-            main: Ear::new(&self.engine.feed, start.sequence.saturating_sub(1)),
+            main: AnnouncementFollower::new(&self.engine.feed, start.sequence.saturating_sub(1)),
             page: VecDeque::new(),
             n_pushed: None,
             scout: None,
@@ -351,7 +352,8 @@ impl Listening {
         }
         let pushed = self.shaper.pushed().sequence;
         if self.scout.as_ref().is_none_or(|scout| scout.cursor() < pushed) {
-            self.scout = Some(Ear::new(&self.engine.feed, pushed.saturating_sub(1)));
+            self.scout =
+                Some(AnnouncementFollower::new(&self.engine.feed, pushed.saturating_sub(1)));
             self.scouted.clear();
         }
         let Some(scout) = &mut self.scout else { return Ok(()) };

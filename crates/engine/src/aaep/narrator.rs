@@ -39,8 +39,8 @@ use crate::road::submit::SubmitError;
 const LOOP: Loop =
     Loop { name: "voice", begins: Begins::AfterTheNewest, pause: Span::from_millis(20) };
 
-/// The most sessions of one conversation that are looked at for open questions and unused accepts.
-/// Those of the others are withdrawn with their next event, or when a question times out.
+/// The most sessions of one conversation that are searched for open questions and unused accepts.
+/// Questions of further sessions are withdrawn at their session's next event, or time out.
 const ASKING_SESSIONS_MAX: usize = 256;
 
 /// One entry is at most four events; so many always fit.
@@ -112,7 +112,7 @@ impl Sessions<'_> {
         Ok(n_heeded)
     }
 
-    /// Nobody is asked any more in the name of an agent that has lost the conversation.
+    /// Withdraws the questions of agents that have lost the conversation.
     async fn withdraw_questions(
         self,
         entry: &Entry,

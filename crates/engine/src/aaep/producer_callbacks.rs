@@ -37,7 +37,7 @@ impl Outbox<'_> {
         let caller = Caller::system(claimed.stream.teamspace.clone());
         let reply_token = tell.reply_token.clone();
         let command = Command::Session(session::Command::Deliver { reply_token });
-        // The row goes with the commit that says so.
+        // The commit that records the delivery also removes the row of the outbox.
         match self.engine.submit(&caller, claimed.stream.clone(), command, None).await {
             Ok(_) => Ok(()),
             Err(SubmitError::Store(error)) => Err(error),

@@ -116,7 +116,7 @@ impl Sessions<'_> {
             .submit(&caller, of.clone(), Command::Conversation(command), Some(key))
             .await;
         let code = match submitted {
-            Ok(done) => return self.came_of_it(of, asked, &done, (&to, is_unknown)).await,
+            Ok(done) => return self.handover_result(of, asked, &done, (&to, is_unknown)).await,
             Err(SubmitError::Rejected(rejection)) => rejection.code().to_ascii_lowercase(),
             Err(SubmitError::KeyReused) => "idempotency_key_reused".to_owned(),
             Err(error) => return Err(error),
@@ -127,7 +127,7 @@ impl Sessions<'_> {
     }
 
     /// The outcome as the conversation reports it: a loop between agents ends with a person.
-    async fn came_of_it(
+    async fn handover_result(
         self,
         of: &Stream,
         asked: &Requested<'_>,

@@ -79,9 +79,10 @@ struct Ring {
 /// How the bell of the listeners was last rung.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Rung {
-    /// Nothing concerns them between this entry and `first`. Unknown until something is committed.
+    /// No entry between this one and `first` concerns listeners. `None` until the first commit.
     quiet_after: Option<u64>,
-    /// The first and the last that did; 0 if there was none since the start.
+    /// The first and the last entry for listeners when the bell was last rung; 0 if it was not rung
+    /// since the start.
     first: u64,
     pub newest: u64,
 }

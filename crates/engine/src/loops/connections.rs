@@ -37,13 +37,13 @@ type Who = (TeamspaceId, AgentId);
 pub struct Connections {
     known: Mutex<ConnectionTable>,
     changed: Notify,
-    /// One at a time: what is written last must be what is true last.
+    /// The lock for recording connections, so that the last entry tells the latest state.
     settling: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
 struct ConnectionTable {
-    /// As many entries as agents with a connection, which listeners have a limit for.
+    /// The open connections of each agent that has one. The limit on connections bounds the map.
     n_open: HashMap<Who, usize>,
     /// Agents whose change the ledger may not have yet.
     unsettled: BTreeSet<Who>,

@@ -50,7 +50,7 @@ impl Outbox<'_> {
         };
         let caller = Caller::system(claimed.stream.teamspace.clone());
         let command = Command::Message(command);
-        // The row goes with the commit that says so.
+        // The commit that records the result also removes the row of the outbox.
         match self.engine.submit(&caller, claimed.stream.clone(), command, None).await {
             Ok(_) => Ok(()),
             Err(SubmitError::Store(error)) => Err(error),

@@ -24,8 +24,8 @@ pub type Receipt = Pin<Box<dyn Future<Output = Result<Committed, CommitError>> +
 /// A place where the ledger and what follows from it are kept.
 ///
 /// Implementations guarantee:
-/// - A commit is in line when `commit` returns, before its receipt is awaited, and commits are
-///   decided in the order of their lines. Dropping the receipt does not take the commit back.
+/// - A commit is queued when `commit` returns, before its receipt is awaited, and commits are
+///   decided in the order of the queue. Dropping the receipt does not withdraw the commit.
 /// - `Ok` from a receipt means: durable, all of it, and visible to every later read.
 /// - `Err` means that nothing of the commit was written, except [`StoreError::Unknown`].
 /// - Sequence numbers start at 1, have no gaps, and grow in the order of commits. An entry is
@@ -224,7 +224,7 @@ pub struct Committed {
 pub enum CommitError {
     #[error("the stream has moved on")]
     Moved,
-    #[error("the hold {key} is not as expected")]
+    #[error("the hold {key} was changed by another command")]
     HoldTaken { key: String, current: HoldState },
     #[error("the idempotency key was used before")]
     KeyUsed(RecordedOutcome),
@@ -244,7 +244,7 @@ pub enum StoreError {
     /// Whether it was written is not known; a retry with the same key will tell.
     #[error("the outcome is unknown")]
     Unknown,
-    #[error("the store does not make sense: {0}")]
+    #[error("the store is inconsistent: {0}")]
     Corrupt(String),
     #[error("the store failed: {0}")]
     Broken(String),
@@ -320,7 +320,7 @@ pub struct Claim {
     pub names: EffectNames,
 }
 
-/// Which effects, by what their names begin with.
+/// Selects effects by a prefix of their names: those with it, or those without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EffectNames {
     With(&'static str),

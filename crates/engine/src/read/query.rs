@@ -155,7 +155,7 @@ impl Read<'_> {
 
     /// A snapshot is a cache: one that this release cannot read is rebuilt from the events.
     pub(crate) async fn read_state(self, stream: &Stream, text: &str) -> Result<State, StoreError> {
-        match serde_json::from_str(text) {
+        match State::from_text(text) {
             Ok(state) => Ok(state),
             Err(error) => {
                 tracing::warn!(stream = %stream.subject, %error, "rebuilding a snapshot");

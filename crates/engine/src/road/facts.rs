@@ -14,7 +14,8 @@ use protocol::subscription;
 use crate::Engine;
 use crate::ports::store::{List, ListOf, StoreError};
 
-/// Everyone including the sender, and one more, which shows that there are too many.
+/// The recipients of the largest broadcast, its sender, and one more. If all of these exist, there
+/// are too many recipients.
 const DIRECTORY_ROWS_MAX: usize = BROADCAST_MAX + 2;
 
 impl Engine {
@@ -99,8 +100,8 @@ impl Engine {
         Ok(())
     }
 
-    /// The lowest free slot of an agent, `None` if it has none or any number. Another command may
-    /// take the slot meanwhile; the commit checks that.
+    /// The lowest free slot of an agent; `None` if all slots are taken, or if its capacity is
+    /// unlimited. Another command may take the slot meanwhile; the commit checks that.
     pub async fn free_slot(
         &self,
         teamspace: &TeamspaceId,
@@ -135,7 +136,8 @@ impl Engine {
         Ok(state.as_deref().and_then(State::as_agent).cloned())
     }
 
-    /// More than the agents' names is read only if agents may be called.
+    /// Looks up agents. For everyone, the profiles are read only if wake URLs matter (`wakes`);
+    /// otherwise the ids are enough.
     async fn directory(
         &self,
         teamspace: &TeamspaceId,

@@ -17,7 +17,7 @@ const COMPARED_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// all are free and saves the reads; the store compares at commit.
 pub(crate) enum AssumedHolds {
     Free,
-    /// They are read for each try. The store has just said what one of them is.
+    /// They are read for each try, except one in `told` that the store has just reported.
     Read {
         told: Option<(String, HoldState)>,
     },

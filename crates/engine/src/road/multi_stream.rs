@@ -1,6 +1,7 @@
-//! A command that moves several streams at once: all of them in one commit, or none. Turns are
-//! taken one after the other. This cannot deadlock: a stream that exists is taken after the parts
-//! it waits for, and no other command knows a stream that is made here.
+//! A command that changes several streams: all of them in one commit, or none. The turns of the
+//! streams are taken one after the other. This cannot deadlock: a command takes the turn of an
+//! existing part before that of its parent, never the other way round, and no other command knows
+//! a stream that this command creates.
 
 use protocol::ledger::Stream;
 use protocol::rejection::Rejection;
@@ -48,7 +49,7 @@ impl Engine {
             let stepped = self.step_along(asked, &other, &written).await?;
             match stepped {
                 Ok(change) => {
-                    // A stream with nothing to write must be durable: no commit checks it.
+                    // Without an event no commit compares this stream: its state must be durable.
                     let is_sure = !change.events.is_empty()
                         || other.latest.settled().await == Durability::Durable;
                     if !is_sure {

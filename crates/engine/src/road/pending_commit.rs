@@ -7,22 +7,22 @@ use crate::ports::store::{CommitError, Committed, Receipt};
 use crate::road::slots::CommitNotifier;
 
 pub struct PendingCommit {
-    waiting: Option<(Receipt, Heralds)>,
+    waiting: Option<(Receipt, CommitNotifiers)>,
 }
 
-/// Nearly always there is one.
-enum Heralds {
+/// The notifiers of a commit: one for each stream, and nearly every commit has one stream.
+enum CommitNotifiers {
     One(CommitNotifier),
     Several(Vec<CommitNotifier>),
 }
 
 impl PendingCommit {
     pub fn new(receipt: Receipt, notifier: CommitNotifier) -> Self {
-        Self { waiting: Some((receipt, Heralds::One(notifier))) }
+        Self { waiting: Some((receipt, CommitNotifiers::One(notifier))) }
     }
 
     pub fn of_several(receipt: Receipt, heralds: Vec<CommitNotifier>) -> Self {
-        Self { waiting: Some((receipt, Heralds::Several(heralds))) }
+        Self { waiting: Some((receipt, CommitNotifiers::Several(heralds))) }
     }
 
     /// Waits for the store, and announces the result.
@@ -47,12 +47,12 @@ impl Drop for PendingCommit {
 }
 
 /// A notifier that is dropped without an announcement counts as failed.
-fn announce(heralds: Heralds, result: &Result<Committed, CommitError>) {
+fn announce(heralds: CommitNotifiers, result: &Result<Committed, CommitError>) {
     if result.is_err() {
         return;
     }
     match heralds {
-        Heralds::One(notifier) => notifier.durable(),
-        Heralds::Several(heralds) => heralds.into_iter().for_each(CommitNotifier::durable),
+        CommitNotifiers::One(notifier) => notifier.durable(),
+        CommitNotifiers::Several(heralds) => heralds.into_iter().for_each(CommitNotifier::durable),
     }
 }

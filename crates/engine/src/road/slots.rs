@@ -1,7 +1,7 @@
 //! One slot per stream in use: the latest state, durable or about to be, and the turn, a lock that
-//! commands on the stream take one after the other. Readers of a known state take no turn. The lock
-//! is fair, so with thousands of readers on one stream, such as that of an agent, all would wait
-//! for a task that is not scheduled yet.
+//! commands on the stream take one after the other. Readers of a known state take no turn: the lock
+//! is fair, so thousands of readers of one stream, such as that of an agent, would each wait until
+//! the reader before it was scheduled.
 //!
 //! For a command a slot is only an optimisation: the store compares positions at commit, so a lost
 //! one costs a retry. Readers rely on it, so while a slot is in use there is no second one for its

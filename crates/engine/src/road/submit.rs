@@ -1,5 +1,6 @@
 //! The road: load, step, commit, and again if the state has changed. Every change takes it.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -54,7 +55,7 @@ pub enum SubmitError {
     Rejected(#[from] Rejection),
     #[error("the idempotency key was used for another request")]
     KeyReused,
-    #[error("too much happens on this stream at once")]
+    #[error("too many concurrent changes to this stream; try again")]
     Contended,
     #[error(transparent)]
     Behind(#[from] Behind),
@@ -62,30 +63,32 @@ pub enum SubmitError {
     Store(#[from] StoreError),
 }
 
+/// The answer to come. It is boxed, so that the road is compiled once, in this crate, and not in
+/// every crate that waits for an answer.
+pub type Submitted<'a> = Pin<Box<dyn Future<Output = Result<Done, SubmitError>> + Send + 'a>>;
+
 impl Engine {
     /// Decides a command and makes it durable. `Ok` means that it is in the ledger.
-    pub async fn submit(
-        &self,
-        caller: &Caller,
+    pub fn submit<'a>(
+        &'a self,
+        caller: &'a Caller,
         stream: Stream,
         command: Command,
         key: Option<Key>,
-    ) -> Result<Done, SubmitError> {
-        let asked = Submission { caller, stream: &stream, command: &command, key: key.as_ref() };
-        self.submit_assuming(&asked, AssumedStream::Unknown).await
+    ) -> Submitted<'a> {
+        Box::pin(self.submit_assuming(caller, stream, command, key, AssumedStream::Unknown))
     }
 
     /// The same for a stream whose id was just made: it cannot exist yet, which spares a read.
     /// Should it exist all the same, the store notices, as it compares at commit.
-    pub async fn submit_new(
-        &self,
-        caller: &Caller,
+    pub fn submit_new<'a>(
+        &'a self,
+        caller: &'a Caller,
         stream: Stream,
         command: Command,
         key: Option<Key>,
-    ) -> Result<Done, SubmitError> {
-        let asked = Submission { caller, stream: &stream, command: &command, key: key.as_ref() };
-        self.submit_assuming(&asked, AssumedStream::Absent).await
+    ) -> Submitted<'a> {
+        Box::pin(self.submit_assuming(caller, stream, command, key, AssumedStream::Absent))
     }
 
     /// The answer to an earlier request with this key, if there was one.
@@ -119,9 +122,13 @@ impl Engine {
 
     async fn submit_assuming(
         &self,
-        asked: &Submission<'_>,
+        caller: &Caller,
+        stream: Stream,
+        command: Command,
+        key: Option<Key>,
         assumed: AssumedStream,
     ) -> Result<Done, SubmitError> {
+        let asked = &Submission { caller, stream: &stream, command: &command, key: key.as_ref() };
         let span = tracing::debug_span!(
             "submit",
             command = asked.command.name(),
@@ -264,7 +271,8 @@ impl Engine {
         }
     }
 
-    /// Nothing is to be done. That counts only if the state it was decided on is durable.
+    /// Answers a command that changes nothing. The answer counts only if the state that the
+    /// decision saw is durable.
     async fn leave(
         &self,
         asked: &Submission<'_>,
@@ -477,6 +485,7 @@ fn outcome_code(result: &Result<Done, SubmitError>) -> &str {
     }
 }
 
+#[inline(never)] // It reads every kind of outcome: one copy is enough.
 fn replay(key: &Key, recorded: &RecordedOutcome) -> Result<Done, SubmitError> {
     if recorded.fingerprint != key.fingerprint {
         return Err(SubmitError::KeyReused);

@@ -96,7 +96,7 @@ impl Engine {
         Ok(done)
     }
 
-    /// Waits for what happens beside the request, as long as a handoff is so, and not too long.
+    /// Waits while `is_so` is true of the handoff, for at most [`VERDICT_WAIT_MAX`].
     async fn wait_while(
         &self,
         stream: &Stream,

@@ -22,7 +22,7 @@ pub enum Command {
     SetEndpoint { url: Option<String> },
     /// Sets how a queue works.
     SetQueue { settings: Box<queue::Settings> },
-    /// Sets where a human is.
+    /// Sets the presence that a human declares.
     SetPresence { presence: Presence },
     /// The server has a connection to it, and had none before.
     Connect,

@@ -28,7 +28,7 @@ pub struct Agent {
     /// password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
-    /// Where a human is. Empty for other kinds.
+    /// The declared presence and the reachability of a human. Empty for other kinds.
     #[serde(default, skip_serializing_if = "is_default")]
     pub attendance: Attendance,
     /// How a queue works, if that was configured.

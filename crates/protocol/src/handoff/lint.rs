@@ -68,9 +68,8 @@ pub fn read(document: &Value, form: &Form, now: Time) -> (Option<Offer>, Vec<Rem
         Ok(offer) => offer,
         Err(error) => {
             if remarks.is_empty() {
-                let error = error.to_string();
-                let expected = error.strip_prefix("expected ").unwrap_or("an offer");
-                remarks.push(not_as_expected(String::new(), expected));
+                let expected = error.reason.strip_prefix("expected ").unwrap_or("an offer");
+                remarks.push(not_as_expected(error.path, expected));
             }
             return (None, remarks);
         }
@@ -115,8 +114,8 @@ pub fn not_as_expected(field: String, expected: &str) -> Remark {
     Remark { weight: Weight::Refused, field, problem: problem.to_owned(), fix }
 }
 
-/// The same offer for the same task, with sound texts: whether it may be proposed at all. Without a
-/// task of its own it is for a task that nobody has.
+/// A copy of the offer with valid sample texts, to try out whether its task may go to its target
+/// whatever is wrong with the texts. `no_task` names the task of an offer that has none.
 pub fn stand_in(offer: &Offer, no_task: HandoffId) -> Option<Offer> {
     let task = offer.task.as_ref();
     let task_id = task.and_then(|task| task.task_id.clone());

@@ -115,7 +115,7 @@ pub struct Terms {
     pub proposed_at: Time,
     pub parent: Option<HandoffId>,
     pub replaces: Option<HandoffId>,
-    /// Who may read it by its own policy; see [`crate::visibility::readers`].
+    /// Who may read it by its own policy; see [`super::derive::readers`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub readers: Option<Readers>,
     /// Its policy, if a human is asked about it.

@@ -96,8 +96,8 @@ impl Workq {
         *self == Workq::Idle
     }
 
-    /// A return that is still open has failed, because the queue will not be asked again. A failure
-    /// stays a failure.
+    /// The state after a counter-offer. A move back that the queue has not answered counts as
+    /// failed, because the queue is not asked again. A failure stays a failure.
     pub fn after_counter(self) -> Self {
         match self {
             Workq::Asked(_) | Workq::Degraded => Workq::Degraded,

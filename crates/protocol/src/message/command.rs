@@ -144,13 +144,14 @@ impl Command {
         }
     }
 
-    /// The facts it needs. A thread without a name is new, so no other sender can know it.
-    /// The key of the thread that it adds to; a thread that begins with it is new.
+    /// The key of the hold of the thread that a sent message adds to. `None` if the sender names no
+    /// thread: the message begins a new one, which no other sender can know.
     pub fn hold(&self) -> Option<String> {
         let Command::Send(outgoing) = self else { return None };
         outgoing.thread_id.as_ref().map(super::thread::key)
     }
 
+    /// The facts that a command needs: the recipients, and the message that it answers.
     pub fn needs(&self) -> Needs {
         let Command::Send(outgoing) = self else { return Needs::default() };
         let named = outgoing.to.iter().filter_map(|address| match address {

@@ -75,8 +75,8 @@ impl Settled {
         }
     }
 
-    /// Whether a listener with these abilities may have been asked. That a question was withdrawn
-    /// does not say of which kind it was.
+    /// Whether a listener with these abilities may have been asked. The record of a withdrawn
+    /// question does not tell whether it was a confirmation or a clarification.
     pub fn concerns(&self, can_confirm: bool, can_clarify: bool) -> bool {
         match self.outcome {
             Outcome::Accepted | Outcome::Rejected => can_confirm,

@@ -43,7 +43,8 @@ pub struct Announced {
     /// The epoch of the conversation in which the questions among them were asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch: Option<u64>,
-    /// Such questions are found by their conversation. Earlier releases did not keep them so.
+    /// Whether a hold of the conversation lists this session while such a question is open. Earlier
+    /// releases did not list it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub listed: bool,
     /// The session after these events, if it was just computed.

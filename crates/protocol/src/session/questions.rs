@@ -24,7 +24,8 @@ pub struct Question {
     /// The epoch of the conversation in which it was asked. Earlier releases did not record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch: Option<u64>,
-    /// Its session is found by its conversation. Earlier releases did not keep it so.
+    /// Whether a hold of the conversation lists its session while it is open. Earlier releases did
+    /// not list it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub listed: bool,
 }

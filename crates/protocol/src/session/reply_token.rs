@@ -47,8 +47,7 @@ impl fmt::Debug for ReplyKey {
 }
 
 impl ReplyKey {
-    /// Of a secret that is used for something else, too: what follows from this one tells nothing
-    /// about it.
+    /// From a secret that has other uses too. The derived keys reveal nothing about it.
     pub fn from_seed(seed: &[u8; 32]) -> Self {
         Self {
             proof: canonical::hmac(seed, &[b"tasuki reply tokens"]),

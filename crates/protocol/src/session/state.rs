@@ -162,8 +162,8 @@ impl Session {
         answers.chain(left).collect()
     }
 
-    /// Whether its producer is heard: in a conversation only the agent that answers is. Nobody is
-    /// asked in its name meanwhile, and no answer counts.
+    /// Whether its producer is heard. In an open conversation only the holder is. While the
+    /// producer is not heard, listeners get no questions of it, and no answer counts.
     pub fn is_heard(&self, conversation: Option<&Conversation>) -> bool {
         let Some(id) = self.conversation else { return true };
         let conversation = conversation.filter(|it| it.id == id);

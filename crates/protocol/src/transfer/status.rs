@@ -21,7 +21,7 @@ pub enum Status {
     OnHold,
     /// Over, and the matter is settled.
     Completed,
-    /// Over without that; so is the conversation.
+    /// Over, and the matter is not settled; the conversation is closed too.
     Ended,
     /// No person could take it.
     Failed,

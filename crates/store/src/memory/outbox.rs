@@ -4,7 +4,7 @@ use engine::ports::store::{Claim, Claimed, EffectNames, OutboxWrite};
 use protocol::step::Effect;
 use protocol::time::Time;
 
-use super::{Lying, Tables};
+use super::{OutboxRow, Tables};
 
 fn is_named(effect: &Effect, names: EffectNames) -> bool {
     match names {
@@ -15,7 +15,7 @@ fn is_named(effect: &Effect, names: EffectNames) -> bool {
 
 impl Tables {
     pub(super) fn claim(&mut self, claim: Claim) -> Vec<Claimed> {
-        let is_free = |lying: &Lying| {
+        let is_free = |lying: &OutboxRow| {
             lying.due.is_some_and(|due| due <= claim.now) && lying.leased_until <= claim.now
         };
         let outbox = self.outbox.iter_mut();
@@ -37,7 +37,7 @@ impl Tables {
             OutboxWrite::Revive { teamspace, now } => {
                 for ((stream, _), lying) in &mut self.outbox {
                     if stream.teamspace == teamspace && lying.due.is_none() {
-                        *lying = Lying {
+                        *lying = OutboxRow {
                             due: Some(now),
                             leased_until: nobody,
                             attempts: 0,
@@ -69,7 +69,7 @@ impl Tables {
         let attempts = claimed.attempt;
         let key = (claimed.stream, claimed.effect);
         if let Some(lying) = self.outbox.get_mut(&key).filter(|lying| lying.attempts == attempts) {
-            *lying = Lying { due, leased_until, attempts, error: Some(error) };
+            *lying = OutboxRow { due, leased_until, attempts, error: Some(error) };
         }
     }
 }

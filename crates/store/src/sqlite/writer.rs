@@ -1,9 +1,10 @@
 //! The one writer. It takes all queued commits, writes those that do not conflict, commits them
 //! with one sync, and only then notifies listeners and answers callers.
 //!
-//! A conflict is found before anything of its commit is written, so it fails alone. Only when the
-//! schema forbids what a commit writes is its group written again, with a savepoint around each
-//! commit: a savepoint copies every page that is touched after it, which is a third of the work.
+//! A conflict is found before anything of its commit is written, so it fails alone. If the schema
+//! forbids what a commit writes, the group is written again with a savepoint around each commit.
+//! Savepoints are not used otherwise: SQLite copies every page that is touched after one, which is
+//! a third of the work.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, Weak};
@@ -176,7 +177,7 @@ struct Work<'c> {
 
 /// How the commits of a group are isolated from each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Apart {
+enum Isolation {
     /// Not at all: none fails once its first row is written.
     Never,
     BySavepoint,
@@ -203,10 +204,10 @@ impl Work<'_> {
 
     fn write(&mut self, group: &mut Vec<Job>) {
         let first_seq = self.next_seq;
-        let mut written = self.apply(group, Apart::Never);
+        let mut written = self.apply(group, Isolation::Never);
         if written.as_ref().is_err_and(is_forbidden) {
             self.roll_back(first_seq);
-            written = self.apply(group, Apart::BySavepoint);
+            written = self.apply(group, Isolation::BySavepoint);
         }
         let written = written.map_err(|error| failure(error, broken)).and_then(|verdicts| {
             run_cached(self.connection, "COMMIT").map_err(|error| failure(error, uncommitted))?;
@@ -234,15 +235,15 @@ impl Work<'_> {
         }
     }
 
-    fn apply(&mut self, group: &mut [Job], apart: Apart) -> rusqlite::Result<Vec<Verdict>> {
+    fn apply(&mut self, group: &mut [Job], apart: Isolation) -> rusqlite::Result<Vec<Verdict>> {
         run_cached(self.connection, "BEGIN IMMEDIATE")?;
         let mut verdicts = Vec::with_capacity(group.len());
         for job in group {
             let verdict = match (&mut *job, apart) {
-                (Job::Commit(commit, _), Apart::Never) => {
+                (Job::Commit(commit, _), Isolation::Never) => {
                     self.statements.write_commit(commit, self.next_seq)?
                 }
-                (Job::Commit(commit, _), Apart::BySavepoint) => self.apply_apart(commit)?,
+                (Job::Commit(commit, _), Isolation::BySavepoint) => self.apply_apart(commit)?,
                 (Job::Together(commits, _), _) => self.apply_together(commits)?,
                 (Job::Seal(sealed, _), _) => {
                     write::write_sealed(self.connection, sealed)?;

@@ -49,7 +49,8 @@ pub fn check_rows(
         for Due { stream, deadline } in &page {
             let state = database.load(stream)?.map(|snapshot| snapshot.state_text);
             let follows = state.is_some_and(|text| {
-                read(&text).is_some_and(|state| step::deadlines(&state).contains(deadline))
+                State::from_text(&text)
+                    .is_ok_and(|state| step::deadlines(&state).contains(deadline))
             });
             if !follows && !doubtful.contains(stream) {
                 let Stream { teamspace, subject } = stream;
@@ -88,7 +89,7 @@ fn check_hold(
     let task_id = key.strip_prefix(derive::TASK).unwrap_or(key);
     let handoffs = database.handoffs_of_task(teamspace, task_id)?;
     let follows = handoffs.iter().any(|(stream, text)| {
-        let left = read(text).and_then(|state| task_hold(stream, &state));
+        let left = State::from_text(text).ok().and_then(|state| task_hold(stream, &state));
         doubtful.contains(stream) || left.is_some_and(|(_, left)| left == *hold)
     });
     if !follows {
@@ -103,8 +104,4 @@ fn task_hold(stream: &Stream, state: &State) -> Option<(String, HoldState)> {
     let hold = derive::hold(handoff)?;
     let holder = hold.occupied.then(|| stream.subject.id());
     Some((hold.key, HoldState { holder, value: hold.value }))
-}
-
-fn read(text: &str) -> Option<State> {
-    serde_json::from_str(text).ok()
 }

@@ -79,7 +79,7 @@ pub struct EndLine {
 pub enum BadLine {
     #[error("expected a line of an export: {0}")]
     Json(String),
-    #[error("expected the one spelling of this line")]
+    #[error("expected the canonical form of this line")]
     Spelling,
     #[error("expected {0}")]
     Field(&'static str),

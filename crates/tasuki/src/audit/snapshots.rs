@@ -148,7 +148,7 @@ fn difference(found: &SnapshotRow, end: &End, at: Time) -> Option<String> {
     }
     // A state that has an erased entry behind it cannot be computed, so it cannot be compared.
     let state = end.state.as_deref()?;
-    let is_same = serde_json::from_str::<State>(&found.state_text)
+    let is_same = State::from_text(&found.state_text)
         .is_ok_and(|found| found == *state || found == as_first_kept(state));
     if !is_same {
         return differs("another state than follows from the entries");

@@ -60,7 +60,7 @@ enum AuditCommand {
         /// How many
         #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
         lines: usize,
-        /// Go on as they come
+        /// Keep printing new entries
         #[arg(long)]
         follow: bool,
     },

@@ -20,7 +20,7 @@ pub struct BackupArgs {
     /// A new file, or a folder in which to make one named after the time
     #[arg(long, value_name = "FILE|FOLDER")]
     to: PathBuf,
-    /// Put the signing key beside it too: a holder of both could sign another past
+    /// Put the signing key beside it too: with both, an attacker can sign a forged ledger
     #[arg(long)]
     with_key: bool,
     /// Print JSON instead of text

@@ -83,7 +83,7 @@ enum ConversationCommand {
         /// The conversation's id
         id: String,
     },
-    /// Erase what it says on the record, as an operator; all of it closes it
+    /// Erase what it says on the record, as an operator; erasing everything also closes it
     Erase {
         /// The conversation's id
         id: String,

@@ -10,6 +10,7 @@ use store::sqlite::OpenError;
 
 use super::names::{self, Names};
 use crate::client::{Refused, Unreachable};
+use crate::config::BadSetting;
 use crate::{exit_code, output};
 
 /// The settings are invalid, wherever they come from.
@@ -30,15 +31,6 @@ struct Usage(#[from] anyhow::Error);
 /// Makes an error one of usage.
 pub fn usage<T>(result: Result<T>) -> Result<T> {
     result.map_err(|error| Usage(error).into())
-}
-
-/// A setting that cannot be used, whether it comes from a flag, a variable or a file.
-#[derive(Debug, thiserror::Error)]
-#[error("{setting}: {problem}")]
-pub struct BadSetting {
-    /// Its name in the file of settings: `tls.cert`.
-    pub setting: &'static str,
-    pub problem: String,
 }
 
 /// The typed command: its possible arguments, and those that were given.

@@ -271,8 +271,9 @@ pub async fn run(args: HandoffArgs) -> Result<u8> {
     Ok(exit_code::OK)
 }
 
-/// A counter-offer keeps what is not given, so that no default applies to it, and changes neither
-/// whose task it is nor which. A part has the policy and the kind of the whole.
+/// Adapts the help of flags that several subcommands share. Fields that a counter-offer does not
+/// name stay, so its flags have no defaults, and it cannot change the task or the target. A part
+/// has the policy and the kind of the whole.
 pub fn with_own_help(command: clap::Command) -> clap::Command {
     let without_default = |argument: clap::Arg| {
         let help = argument.get_help().map(ToString::to_string).unwrap_or_default();

@@ -86,7 +86,7 @@ struct ContentArgs {
     /// What it is about, in a few words
     #[arg(long, value_name = "TEXT")]
     topic: Option<String>,
-    /// How urgent it is; critical ones call the agent where it said [default: normal]
+    /// How urgent it is; a critical message also calls the wake URL [default: normal]
     #[arg(long, value_parser = ["low", "normal", "high", "critical"])]
     priority: Option<String>,
     /// The thread it belongs to [default: a new one]

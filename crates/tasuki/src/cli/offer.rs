@@ -30,7 +30,7 @@ pub struct OfferArgs {
     /// What shall be true in the end [default: its title]
     #[arg(long, value_name = "TEXT")]
     objective: Option<String>,
-    /// When it is done; may be repeated
+    /// A success criterion; may be repeated
     #[arg(long = "criterion", value_name = "TEXT")]
     criteria: Vec<String>,
     /// What the next owner must know

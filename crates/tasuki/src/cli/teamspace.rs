@@ -41,7 +41,7 @@ enum TeamspaceCommand {
     },
     /// List all teamspaces of the server
     List,
-    /// Show your teamspace and what holds in it
+    /// Show your teamspace and its settings
     Show,
     /// Change your teamspace; what is not named stays as it is
     Set(SetArgs),

@@ -1,6 +1,7 @@
 //! Which accept a call rests on.
 
-use super::{Binding, Consent, Consents, Covers, Grant, Name, Target, Weak};
+use super::question::Target;
+use super::{Binding, Consent, Consents, Covers, Grant, Name, Weak};
 use crate::flaw::Flaw;
 use crate::machine::rules::{self, flaw};
 use base::time::Time;

@@ -2,9 +2,37 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Outcome, Settled, Target};
 use crate::event::{Confirmation, Decision, ResponseKind, Reversibility};
 use base::time::Time;
+
+/// A question that has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settled {
+    pub event_id: String,
+    pub reply_token: String,
+    pub outcome: Outcome,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    Accepted,
+    Rejected,
+    /// A clarification has its answer.
+    Answered,
+    /// A clarification timed out without an answer.
+    Unanswered,
+    Withdrawn,
+}
+
+/// What a confirmation says about its call.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Target {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) tool_call_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) action_hash: Option<String>,
+}
 
 /// Settled by an entitled answer or by its timeout; withdrawn by the producer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -42,14 +70,15 @@ pub(super) enum PendingQuestion {
     },
 }
 
-/// What the user is told about undoing the action. Either of the two markers makes it irreversible.
+/// What a confirmation says about undoing its action. The action is irreversible if `irreversible`
+/// or `reversibility` says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Reversal {
     Irreversible,
-    /// Nothing.
+    /// The confirmation does not say.
     Possible,
-    /// That it takes effort.
+    /// The action can be undone with effort.
     WithEffort,
     Promised,
 }

@@ -1,33 +1,11 @@
 //! How a question ends: by a reply, by its timeout, by the producer. Our clock decides whether a
 //! reply is in time.
 
-use serde::{Deserialize, Serialize};
-
-use super::question::{PendingQuestion, Reversal};
-use super::{Consents, Covers, Grant, Lasts, Question};
+use super::question::{Outcome, PendingQuestion, Question, Reversal, Settled};
+use super::{Consents, Covers, Grant, Lasts};
 use crate::event::{Decision, ResponseKind};
 use crate::machine::Session;
 use base::time::Time;
-
-/// A question that has ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Settled {
-    pub event_id: String,
-    pub reply_token: String,
-    pub outcome: Outcome,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    Accepted,
-    Rejected,
-    /// A clarification has its answer.
-    Answered,
-    /// A clarification timed out without an answer.
-    Unanswered,
-    Withdrawn,
-}
 
 /// An answer to a clarification.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,9 +28,9 @@ pub enum Audience {
 pub enum NotSettled {
     #[error("no question waits with this token")]
     Unknown,
-    #[error("its time is over")]
+    #[error("the question has timed out")]
     TooLate,
-    #[error("its time is not over yet")]
+    #[error("the question has not timed out yet")]
     NotDue,
     #[error("this answers another kind of question")]
     WrongKind,

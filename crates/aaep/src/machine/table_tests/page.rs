@@ -76,13 +76,14 @@ const DECISIONS: &str = r"
 ## Where the words leave room
 
 - **Every end closes what is open.** The specification makes no exception for errors and cancellations: a call that was given up
-  returns with `timeout` (4.3.2), and an output ends with a chunk that completes it, which may be empty (4.5.4). So whoever
-  listens hears how each thing ended.
+  returns with `timeout` (4.3.2), and an output ends with a chunk that completes it, which may be
+  empty (4.5.4). So a listener hears how each of them ended.
 - **Only a successful end needs its questions settled.** An error or a cancellation withdraws them, and their tokens are void.
 - **Leaving `awaiting_input` for `thinking` or `deciding` withdraws the questions that wait.** What they asked for is then treated
   as refused: it can be asked for again, with a new token.
-- **After an accept the action is called** before the session completes. A confirmation with a link owes that call. One without
-  owes an irreversible call if it said so, and any call if not.
+- **After an accept the action is called** before the session completes. After a confirmation with a
+  `tool_call_id` or an `action_hash`, that is the call it names. Without them, it is an irreversible
+  call if the confirmation said so, and any call if not.
 - **After a reject something tells of it** before the session completes: a change of state, a chunk, another question or a handoff.
   Progress and tool calls do not.
 - **Implied states add up** until the next `state.changed`: when a tool returns while a chunk is sent, both `calling_tool` and
@@ -101,7 +102,7 @@ const DECISIONS: &str = r"
 - A default never allows an irreversible call, and neither does an accept of what was said to be `reversible`, or `irreversible: false`.
 - The last word counts: a reject, a timeout or a withdrawal takes back an earlier accept of the same action that was not used yet.
 - A reject is always allowed, whatever `allowed_replies` says.
-- If nobody could have answered, a timeout is a reject whatever the default says.
+- If no connected listener could have answered, a timeout is a reject whatever the default says.
 - One accept allows one irreversible call; calls that can be undone do not use it up. If the confirmation carries `action_hash`, the call must carry the same (`binding: strong`); if it
   carries `tool_call_id`, the call must have that id. Without a hash the binding is `weak`, and a setting refuses it.
 ";

@@ -17,7 +17,7 @@ const PAGE_BYTES: usize = 64 * 1024;
 
 /// A place in the ledger that moves forward. Entries that concern no listener may be left out.
 #[derive(Debug)]
-pub struct Ear {
+pub struct AnnouncementFollower {
     feed: Arc<Feed>,
     bell: watch::Receiver<Rung>,
     cursor: u64,
@@ -41,7 +41,7 @@ pub fn changes_sides(name: &str) -> bool {
     name.starts_with("transfer.") || name == "conversation.routed"
 }
 
-impl Ear {
+impl AnnouncementFollower {
     /// Hears what comes after `cursor`.
     pub fn new(feed: &Arc<Feed>, cursor: u64) -> Self {
         Self { bell: feed.announced_bell(), feed: Arc::clone(feed), cursor }

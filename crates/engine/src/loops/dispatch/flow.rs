@@ -13,7 +13,7 @@ use serde::Deserialize;
 /// Older measurements say nothing about now.
 const DURING: Span = Span::from_minutes(15);
 
-/// Assignments that are remembered of a queue; faster ones are measured over less time.
+/// Assignments that are remembered of each queue. A busier queue is measured over a shorter time.
 const ASSIGNED_MAX: usize = 256;
 
 /// Transfers whose start is remembered. Past this many they are all dropped.
@@ -55,7 +55,7 @@ impl Flows {
         let Ok(Body { transfer, holder, leg }) = serde_json::from_str(body) else { return };
         let mut known = self.known();
         match entry.name.as_ref() {
-            // Until then the queue holds it.
+            // The event names the previous holder, which is the queue.
             "transfer.connected" if leg == 0 => {
                 let queue = (entry.stream.teamspace.clone(), holder);
                 let assigned = &mut known.queues.entry(queue.clone()).or_default().assigned;

@@ -15,7 +15,7 @@ use crate::loops::Queues;
 use crate::ports::store::{ListOf, StoreError};
 use crate::read::query::LIST_ROWS_MAX;
 
-/// Slots that are counted at once; more people than have so many are not on one shift.
+/// The most occupied slots of a teamspace that are counted. More are not in use on one shift.
 const SLOTS_MAX: usize = 100_000;
 
 #[derive(Debug, Default)]

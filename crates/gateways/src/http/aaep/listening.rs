@@ -330,8 +330,8 @@ impl OpenListening {
         Bytes::from(text)
     }
 
-    /// Without an id if something older is still to come: a listener that resumes gets it again,
-    /// and recognises it by its `event_id`.
+    /// Writes an event as a frame. A critical event that overtakes others has no id: a listener
+    /// that resumes gets it again, and recognises it by its `event_id`.
     fn frame(&mut self, text: &mut Vec<u8>, told: &ReadyEvent) {
         self.lacks_id = told.id.is_none();
         if let Some(id) = told.id {

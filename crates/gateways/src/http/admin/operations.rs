@@ -36,7 +36,7 @@ pub const ACCESS: [Operation; 7] = [
     },
     Operation {
         response: Response::Json(schema::<TeamspaceView>),
-        ..read("/v1/teamspace", "show_teamspace", "Shows your teamspace and what holds in it.")
+        ..read("/v1/teamspace", "show_teamspace", "Shows your teamspace and its settings.")
     },
     Operation {
         method: "put",

@@ -44,7 +44,8 @@ pub struct QueueView {
     /// The first 50, in their order. For people of the queue and coordinators only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Vec<TransferView>>,
-    /// The first 50 customers who shall be called, in their order. For the same.
+    /// The first 50 customers who shall be called, in their order. For people of the queue and
+    /// coordinators only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub callbacks: Option<Vec<CallbackView>>,
     pub settings: Settings,

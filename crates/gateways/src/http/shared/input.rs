@@ -16,7 +16,7 @@ use protocol::ids::{
     AgentId, ConversationId, GraphId, HandoffId, InvalidId, MessageId, TokenId, TransferId,
 };
 use protocol::json::Bounds;
-use protocol::strict::Strict;
+use protocol::strict::{self, Strict};
 use protocol::transfer::bundle::BundleId;
 use protocol::transfer::command::Request;
 use protocol::{canonical, json};
@@ -227,17 +227,18 @@ fn check_identity(asker: &Asker, body: &mut Value) -> Result<(), Problem> {
 /// Parses a value into a type; an error names the path of the field.
 pub fn shape<T: DeserializeOwned + JsonSchema + 'static>(value: Value) -> Result<T, Problem> {
     forms::of::<T>().check(&value).map_err(|misfit| at(&misfit.path, &misfit.expected))?;
-    serde_path_to_error::deserialize(Strict(value)).map_err(|error| {
-        let reason = error.inner().to_string();
-        // A type that is parsed from text has its own message about what it expects. Other messages
-        // are those of the parser, about types that callers do not know.
-        let expected = reason.strip_prefix("expected ").unwrap_or("a value of another kind");
-        at(&error.path().to_string(), expected)
-    })
+    T::deserialize(Strict(value)).map_err(|error| misread(&error))
+}
+
+/// A type that is parsed from text has its own message about what it expects. Other messages are
+/// those of the parser, about types that callers do not know.
+fn misread(error: &strict::Error) -> Problem {
+    let expected = error.reason.strip_prefix("expected ").unwrap_or("a value of another kind");
+    at(&error.path, expected)
 }
 
 fn at(path: &str, expected: &str) -> Problem {
-    let field = if matches!(path, "" | ".") { "body" } else { path };
+    let field = if path.is_empty() { "body" } else { path };
     Problem::schema_invalid(field, expected)
 }
 

@@ -280,7 +280,7 @@ impl From<SubmitError> for Problem {
             )
             .field("Idempotency-Key"),
             SubmitError::Contended => {
-                Self::new("contended", "too much happens to this at once; try again").retry_after(1)
+                Self::new("contended", "too many concurrent changes; try again").retry_after(1)
             }
             SubmitError::Behind(behind) => behind.into(),
             SubmitError::Store(error) => error.into(),

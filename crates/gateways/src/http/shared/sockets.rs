@@ -26,7 +26,7 @@ pub const WRITE_BUFFER_BYTES: usize = 4 * 1_024;
 /// A customer has a few tabs and a phone. Other callers may have `streams_per_token`.
 pub const CUSTOMER_SOCKETS_MAX: usize = 16;
 
-/// Everything that a token might be put into by mistake.
+/// No parameters: any query is refused, because a client might put its token there.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NoQuery {}

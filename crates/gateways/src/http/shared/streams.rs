@@ -19,7 +19,8 @@ pub struct OpenStream {
 }
 
 impl OpenStream {
-    /// One of `per_token_max` of its bearer, and one among all.
+    /// Counts a new stream. Refused if the credential has `per_token_max` streams open, or if the
+    /// server has its maximum.
     pub fn take(gateway: &Gateway, asker: &Asker, per_token_max: usize) -> Result<Self, Problem> {
         let credential = asker.credential;
         let streams = Arc::clone(&gateway.streams);

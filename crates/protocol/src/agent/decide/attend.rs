@@ -1,4 +1,4 @@
-//! A human says where it is, or the server notices.
+//! A human declares its presence, or the server notices that it connects, disconnects or is silent.
 
 use crate::agent::event::{Connected, ConnectionLost, Event, Lost, PresenceChanged};
 use crate::agent::kind::Kind;

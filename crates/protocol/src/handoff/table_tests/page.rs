@@ -42,7 +42,8 @@ what only an agent can.
 
 ## What follows, and who may
 
-The state that follows each action, and by whom. An empty cell: nobody may.
+Each cell has the state that follows the action, and the callers that may perform it. In an empty
+cell no caller may.
 ";
 
 /// State by action: the results, each with the callers that get it.

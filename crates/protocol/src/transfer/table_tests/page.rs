@@ -110,8 +110,8 @@ const CONVERSATIONS_HEAD: &str = "# What can happen to a conversation
 Made by running the machine; a test keeps it true. Write it anew with
 `UPDATE_DOCS=1 cargo test -p tasuki-protocol page`.
 
-Each row is what somebody asks, each column who has the conversation. A cell says what comes of it,
-or the code of the refusal. `bob` is the bot that has it first, `carol` another one, `support` the
-queue. What can happen to a transfer is in [another table](transfer-transitions.md).
+Each row is a command with its caller, each column the state of the conversation. A cell has the
+result, or the code of the refusal. `bob` is the bot that has it first, `carol` another one,
+`support` the queue. What can happen to a transfer is in [another table](transfer-transitions.md).
 
 ";
