@@ -13,6 +13,7 @@
 //!    [`Engine::listeners`].
 
 pub mod aaep;
+mod heavy_lanes;
 pub mod ledger;
 pub mod loops;
 pub mod ports;

@@ -1,8 +1,9 @@
-//! Reading: one thing, lists, histories, who a bearer is, and what holds in its teamspace.
+//! Reading: one thing, lists, histories, who a bearer is, and the settings of its teamspace.
 
 pub mod access;
 pub mod graphs;
 pub mod mailbox;
+pub mod matching;
 pub mod query;
 pub mod reading;
 pub mod settings;

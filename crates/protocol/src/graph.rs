@@ -79,7 +79,12 @@ pub struct Checked {
 impl Checked {
     /// Returns all problems together. A large graph takes a while.
     pub fn read(bytes: &[u8]) -> Result<Self, Vec<GraphProblem>> {
-        let graph = Compiled::new(AgentGraph::read(bytes)?)?.into_graph();
+        let graph = AgentGraph::read(bytes)?;
+        let problems = graph.cost_problems();
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let graph = Compiled::new(graph)?.into_graph();
         let value = serde_json::to_value(&graph).expect("a document is plain data");
         let text = canonical::canonical(&value);
         let hash = canonical::hex(&canonical::sha256(&[text.as_bytes()]));

@@ -12,6 +12,7 @@
 
 pub mod check;
 pub mod compiled;
+pub mod cost;
 pub mod decision;
 pub mod graph;
 pub mod intent;

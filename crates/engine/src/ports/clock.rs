@@ -35,7 +35,13 @@ impl Clock for SystemClock {
     }
 }
 
-/// Measures how long something takes, for metrics and for rests; nothing is decided by it.
+/// Waits in real time, for what is limited in real time.
+#[expect(clippy::disallowed_methods, reason = "this is the one clock of the server")]
+pub async fn pause(duration: Duration) {
+    tokio::time::sleep(duration).await;
+}
+
+/// Measures how long something takes, for metrics, rests and time limits.
 #[derive(Debug, Clone, Copy)]
 pub struct Stopwatch(Instant);
 

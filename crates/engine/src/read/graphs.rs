@@ -5,18 +5,22 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use protocol::conversation::graph::{TurnAnswer, TurnFacts};
 use protocol::conversation::turn_asked::TurnAsked;
-use protocol::graph::Ready;
+use protocol::graph::{Checked, Ready};
 use protocol::ids::{GraphId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
+use protocol::route::GraphProblem;
 use protocol::signal::{Heard, hear};
 use protocol::step::State;
 
+use crate::heavy_lanes::{HeavyLanes, NoTurn};
 use crate::ports::clock::Stopwatch;
 use crate::ports::store::{Sequenced, StoreError};
 use crate::read::Read;
+use crate::read::matching::Matching;
 
 /// The total size of the texts of cached graphs; in memory they take several times that. Past it,
 /// the least recently used graph is evicted.
@@ -24,6 +28,13 @@ const KNOWN_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
 /// The least that a graph counts, even one that does not exist.
 const KNOWN_BYTES_MIN: u64 = 4 * 1024;
+
+/// A teamspace may keep a core busy with compiling for half of the time.
+const COMPILING_REST_FACTOR: f64 = 1.0;
+
+/// How long a request waits until its graph can be compiled. After that it is answered with
+/// `overloaded`.
+const COMPILING_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// Rules of one graph that are counted separately; the others are counted together.
 pub const COUNTED_RULES_MAX: usize = 500;
@@ -54,11 +65,20 @@ impl Listens for Lexicon {
     }
 }
 
+#[derive(Debug)]
+struct Compiling(HeavyLanes);
+
+impl Default for Compiling {
+    fn default() -> Self {
+        Self(HeavyLanes::new(COMPILING_REST_FACTOR, COMPILING_WAIT_MAX))
+    }
+}
+
 #[derive(Debug, Default)]
 pub struct KnownGraphs {
     known: Mutex<GraphTable>,
-    /// The lock for compiling, so that concurrent requests do not compile the same graph.
-    compiling: tokio::sync::Mutex<()>,
+    compiling: Compiling,
+    matching: Matching,
     pub counts: TurnCounts,
 }
 
@@ -96,6 +116,8 @@ pub struct TurnCounts {
     pub to_agents: AtomicU64,
     pub to_people: AtomicU64,
     pub without_graph: AtomicU64,
+    /// Decided by the defaults of the graph, because matching its rules took too long.
+    pub spent: AtomicU64,
     /// How many took how long, by [`DECISION_SECONDS`]; the last are those that took longer.
     pub decisions: [AtomicU64; DECISION_SECONDS.len() + 1],
     pub nanoseconds: AtomicU64,
@@ -108,10 +130,6 @@ impl<'a> Read<'a> {
         teamspace: &TeamspaceId,
         id: &GraphId,
     ) -> Result<Option<Arc<Ready>>, StoreError> {
-        if let Some(known) = self.engine.graphs.get(teamspace, id) {
-            return Ok(known);
-        }
-        let _turn = self.engine.graphs.compiling.lock().await;
         if let Some(known) = self.engine.graphs.get(teamspace, id) {
             return Ok(known);
         }
@@ -147,12 +165,35 @@ impl<'a> Read<'a> {
                 continue;
             };
             let (id, version) = (id.clone(), saved.version);
-            let compiled = tokio::task::spawn_blocking(move || Ready::new(id, version, &text));
-            let ready = compiled.await.map_err(|_| corrupt("its text cannot be compiled"))?;
-            let ready = ready.map_err(|_| corrupt("its text is no graph"))?;
-            return Ok((Some(Arc::new(ready)), saved.size_bytes));
+            let known = Arc::clone(&self.engine.graphs);
+            let key = (teamspace.clone(), id.clone());
+            let compiled = self.compiling(teamspace, move || match known.get(&key.0, &key.1) {
+                // Another request compiled it while this one waited for its turn.
+                Some(Some(ready)) if ready.version == version => Ok(ready),
+                Some(_) | None => Ready::new(id, version, &text).map(Arc::new),
+            });
+            let ready = compiled.await?.map_err(|_| corrupt("its text is no graph"))?;
+            return Ok((Some(ready), saved.size_bytes));
         }
         Err(corrupt("its text is missing"))
+    }
+
+    /// Reads and checks a document that is to be saved.
+    pub async fn check_graph(
+        self,
+        teamspace: &TeamspaceId,
+        document: impl AsRef<[u8]> + Send + 'static,
+    ) -> Result<Result<Checked, Vec<GraphProblem>>, StoreError> {
+        self.compiling(teamspace, move || Checked::read(document.as_ref())).await
+    }
+
+    async fn compiling<T: Send + 'static>(
+        self,
+        teamspace: &TeamspaceId,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let lanes = &self.engine.graphs.compiling.0;
+        lanes.run(teamspace, work).await.map_err(|NoTurn| StoreError::Overloaded)
     }
 
     /// Asks the graph which agent answers a message, and scores how the message sounds.
@@ -164,7 +205,10 @@ impl<'a> Read<'a> {
         let graph = self.graph(teamspace, &asked.graph).await?;
         let holder = self.engine.agent(teamspace, asked.holder.clone()).await?;
         let watch = Stopwatch::start();
-        let answer = graph.map(|graph| asked.answered_by(graph));
+        let answer = match graph {
+            Some(graph) => Some(Box::pin(self.matched(teamspace, &asked, graph)).await),
+            None => None,
+        };
         // Microseconds are precise enough.
         let latency_ms = (watch.seconds() * 1e6).round() / 1e3;
         let answer = answer.map(|answer| TurnAnswer { latency_ms, ..answer });
@@ -177,6 +221,20 @@ impl<'a> Read<'a> {
             Some(_) | None => None,
         };
         Ok(TurnFacts { answer, heard, target, holder })
+    }
+
+    async fn matched(
+        self,
+        teamspace: &TeamspaceId,
+        asked: &TurnAsked,
+        graph: Arc<Ready>,
+    ) -> TurnAnswer {
+        let graphs = &self.engine.graphs;
+        let matched = graphs.matching.ask(teamspace, asked, graph).await;
+        if matched.is_spent {
+            graphs.counts.spent.fetch_add(1, Ordering::Relaxed);
+        }
+        matched.answer
     }
 
     /// How often each rule of a graph has decided, since this process first used this version.

@@ -13,6 +13,7 @@ use crate::agent::Agent;
 use crate::graph::Ready;
 use crate::ids::{AgentId, GraphId};
 use crate::route::graph::Scalar;
+use crate::route::regexes::IsSpent;
 use crate::route::words::looked_at;
 use crate::route::{IntentClassification, Routed, Target, Turn};
 use crate::signal::{EscalationRules, Heard};
@@ -54,15 +55,16 @@ impl TurnAsked {
         }))
     }
 
-    pub fn answered_by(&self, graph: Arc<Ready>) -> TurnAnswer {
-        let intent = graph.compiled().classify(&self.text);
+    /// Asks the graph while there is time. Once it is spent, the defaults of the graph decide.
+    pub fn answered_by(&self, graph: Arc<Ready>, is_spent: IsSpent<'_>) -> TurnAnswer {
+        let intent = graph.compiled().classify_within(&self.text, is_spent);
         let turn = Turn {
             text: &self.text,
             language: self.language.as_deref(),
             intent: intent.as_ref().map(|intent| (intent.label.as_str(), intent.confidence)),
             attributes: &self.attributes,
         };
-        let routed = graph.compiled().route(&turn);
+        let routed = graph.compiled().route_within(&turn, is_spent);
         TurnAnswer { graph, routed, intent, latency_ms: 0.0 }
     }
 }

@@ -9,9 +9,12 @@ use super::check::{GraphProblem, ProblemCode, Site};
 use super::decision::{Hop, Routed, Target};
 use super::graph::{AgentGraph, AttributeCondition, HOPS_MAX, HUMAN, Node, NodeKind, Rule, Scalar};
 use super::intent::{IntentClassification, IntentClassifier, PatternClassifier};
-use super::regexes::{Matches, RegexList};
+use super::regexes::{IsSpent, Matches, RegexList, Spent};
 use super::words::{WordSet, fold, looked_at};
 use crate::ids::AgentId;
+
+/// The reason of a hop that follows a router's default because the time for the turn is spent.
+pub const SPENT: &str = "the time for matching the rules was spent";
 
 /// The input of a decision. All of it is untrusted and only ever compared.
 #[derive(Debug, Clone, Copy)]
@@ -143,8 +146,34 @@ impl Compiled {
         self.classifier.classify(text, None)
     }
 
+    /// The same, while there is time.
+    pub fn classify_within(
+        &self,
+        text: &str,
+        is_spent: IsSpent<'_>,
+    ) -> Option<IntentClassification> {
+        self.classifier.classify_within(text, is_spent)
+    }
+
+    /// How much may be compared between two looks at the time, at worst: states of regexes, each
+    /// for every byte of the text.
+    pub fn work_at_once(&self, text: &str) -> usize {
+        let routers = self.places.iter().filter_map(|place| match place {
+            Place::Router(router) => Some(&router.regexes),
+            Place::Specialist(_) => None,
+        });
+        let lists = routers.chain([&self.classifier.regexes]);
+        let states = lists.map(RegexList::states_at_once).max().unwrap_or_default();
+        states.saturating_mul(looked_at(text).len())
+    }
+
     /// Follows the rules from the entry to a specialist or a person. Every turn reaches one.
     pub fn route(&self, turn: &Turn<'_>) -> Routed {
+        self.route_within(turn, &|| false)
+    }
+
+    /// The same, while there is time. Once it is spent, the defaults of the routers are followed.
+    pub fn route_within(&self, turn: &Turn<'_>, is_spent: IsSpent<'_>) -> Routed {
         let text = looked_at(turn.text);
         let folded = fold(text);
         let (mut path, mut hops) = (Vec::new(), Vec::new());
@@ -159,11 +188,13 @@ impl Compiled {
                 }
                 Place::Router(router) => router,
             };
-            let choice = router.choose(node, turn, text, &folded);
+            let choice = router.choose(node, turn, (text, &folded), is_spent);
             let (to, mut reason) = match choice {
-                Some(index) => (router.rules[index].to, node.rules[index].reason.clone()),
-                None => (router.default, None),
+                Ok(Some(index)) => (router.rules[index].to, node.rules[index].reason.clone()),
+                Ok(None) => (router.default, None),
+                Err(Spent) => (router.default, Some(SPENT.to_owned())),
             };
+            let choice = choice.ok().flatten();
             let is_spent = hops.len() + 1 == self.hops_max;
             let next = match to {
                 Way::Node(next) if is_spent && self.leads_on(next) => {
@@ -262,7 +293,13 @@ impl Router {
     }
 
     /// The first rule that matches.
-    fn choose(&self, node: &Node, turn: &Turn<'_>, text: &str, folded: &str) -> Option<usize> {
+    fn choose(
+        &self,
+        node: &Node,
+        turn: &Turn<'_>,
+        (text, folded): (&str, &str),
+        is_spent: IsSpent<'_>,
+    ) -> Result<Option<usize>, Spent> {
         let mut is_found = Bits::new(self.by_word.len());
         let mut candidates: Vec<u32> = Vec::new();
         self.words.each(folded, |word, _| {
@@ -278,17 +315,17 @@ impl Router {
         }
         candidates.sort_unstable();
         candidates.dedup();
-        let mut matches: Option<Matches<'_, '_>> = None;
-        let mut holds = |index: usize| {
+        let matches: Matches<'_> = self.regexes.on(text, is_spent);
+        let holds = |index: usize| {
             let (rule, ready) = (&node.rules[index], &self.rules[index]);
             let has = |word: &u32| is_found.contains(*word as usize);
-            (ready.any.is_empty() || ready.any.iter().any(has))
+            let is_candidate = (ready.any.is_empty() || ready.any.iter().any(has))
                 && ready.all.iter().all(has)
-                && holds_apart_from_text(rule, turn)
-                && ready.regex.is_none_or(|regex| {
-                    let matches = matches.get_or_insert_with(|| self.regexes.on(text));
-                    matches.has(regex as usize)
-                })
+                && holds_apart_from_text(rule, turn);
+            match ready.regex {
+                Some(regex) if is_candidate => matches.has(regex as usize),
+                Some(_) | None => Ok(is_candidate),
+            }
         };
         let (mut filed, mut others) =
             (candidates.iter().peekable(), self.unfiled.iter().peekable());
@@ -299,9 +336,10 @@ impl Router {
                 (Some(_), None) => filed.next(),
                 (None, None) => None,
             };
-            let index = *next? as usize;
-            if holds(index) {
-                return Some(index);
+            let Some(index) = next else { return Ok(None) };
+            let index = *index as usize;
+            if holds(index)? {
+                return Ok(Some(index));
             }
         }
     }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::check::{GraphProblem, ProblemCode, Site, label_problem, regex_problem};
 use super::graph::{KEYWORD_BYTES_MAX, LABEL_BYTES_MAX, REGEX_BYTES_MAX};
-use super::regexes::RegexList;
+use super::regexes::{IsSpent, RegexList};
 use super::words::{WordSet, fold, looked_at};
 use crate::form;
 
@@ -102,7 +102,7 @@ pub struct PatternClassifier {
     weights: Vec<(usize, f64)>,
     words: WordSet,
     patterns_of_words: Vec<usize>,
-    regexes: RegexList,
+    pub(super) regexes: RegexList,
     patterns_of_regexes: Vec<usize>,
 }
 
@@ -134,11 +134,22 @@ impl PatternClassifier {
 
 impl IntentClassifier for PatternClassifier {
     fn classify(&self, text: &str, _: Option<&str>) -> Option<IntentClassification> {
+        self.classify_within(text, &|| false)
+    }
+}
+
+impl PatternClassifier {
+    /// Classifies while there is time. `None` if it is spent before.
+    pub(super) fn classify_within(
+        &self,
+        text: &str,
+        is_spent: IsSpent<'_>,
+    ) -> Option<IntentClassification> {
         let text = looked_at(text);
         let mut found: Vec<usize> = Vec::new();
         self.words.each(&fold(text), |word, _| found.push(self.patterns_of_words[word]));
-        let matches = self.regexes.on(text);
-        found.extend(matches.iter().map(|regex| self.patterns_of_regexes[regex]));
+        let matches = self.regexes.on(text, is_spent).all().ok()?;
+        found.extend(matches.into_iter().map(|regex| self.patterns_of_regexes[regex]));
         // In the order of the document, so that rounding is always the same.
         found.sort_unstable();
         found.dedup();

@@ -308,3 +308,29 @@ async fn graphs_are_saved_and_shown_on_the_command_line() {
     assert_eq!(run(&["graph", "remove", "support"]), (0, "support: removed\n".to_owned()));
     assert_eq!(run(&["graph", "show", "support"]).0, 3);
 }
+
+#[tokio::test]
+async fn a_costly_graph_is_refused_or_cut_short() {
+    let server = Server::start();
+    let root = operator(&server, "default");
+    hire(&root, &["bob", "carol", "shop"]).await;
+    let costly = |n_rules: usize| {
+        let rule = json!({ "goto": "refunds", "regex": "[ab]*a[ab]{900}c" });
+        let mut graph = support();
+        graph["nodes"][0]["rules"] = json!(vec![rule; n_rules]);
+        graph
+    };
+    let refusal = refused(&root, put(&costly(256))).await;
+    assert_eq!((refusal.status, &refusal.body["code"]), (422, &json!("graph_invalid")));
+    let problem = &refusal.body["problems"][0];
+    assert_eq!((&problem["code"], &problem["node"]), (&json!("too_large"), &json!("triage")));
+
+    ok(&root, put(&costly(30))).await;
+    let shop = server.agent("shop");
+    let chat = Chat::open(&server, &shop, json!({})).await;
+    let holder = chat.say(&"ab".repeat(4_096)).await;
+    assert_eq!(holder, "#1 bob@1", "the default of the graph");
+    let decided = &chat.transcript(&shop).await[0];
+    let reason = &decided["route"]["routeDecision"]["reason"];
+    assert_eq!(reason, "the time for matching the rules was spent", "{decided:#}");
+}

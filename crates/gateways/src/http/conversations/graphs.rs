@@ -101,8 +101,8 @@ impl FromRequest<Gateway> for Save {
     async fn from_request(request: Request, gateway: &Gateway) -> Result<Self, Problem> {
         let write = read_document(gateway, request, GRAPH_BYTES_MAX, may_save).await?;
         let Write { asker, body: bytes, key } = write;
-        let checked = tokio::task::spawn_blocking(move || Checked::read(&bytes)).await;
-        let checked = checked.map_err(|_| Problem::new("internal", "the graph was not read"))?;
+        let teamspace = &asker.caller.teamspace;
+        let checked = gateway.engine.read().check_graph(teamspace, bytes).await?;
         let graph = checked.map_err(|problems| invalid(&problems))?;
         Ok(Self { write: Write { asker, body: (), key }, graph: Arc::new(graph) })
     }

@@ -108,6 +108,7 @@ impl Collector for Counted {
             ("graph_turns_to_agents", "Messages that a graph sent to an agent", &turns.to_agents),
             ("graph_turns_to_people", "Messages that a graph sent to people", &turns.to_people),
             ("graph_turns_without_graph", "Messages whose graph is gone", &turns.without_graph),
+            ("graph_turns_spent", "Messages whose rules took too long to match", &turns.spent),
         ] {
             let counter = ConstCounter::new(read(count));
             let metric = encoder.encode_descriptor(name, help, None, counter.metric_type())?;

@@ -191,7 +191,7 @@ impl World {
         let first = graph.as_ref().and_then(|graph| graph.compiled().first().cloned());
         let agent = needs.agent.or(first).and_then(known);
         let turn = needs.turn.filter(|_| who == "customer").map(|asked| {
-            let answer = self.graph.clone().map(|graph| asked.answered_by(graph));
+            let answer = self.graph.clone().map(|graph| asked.answered_by(graph, &|| false));
             let target = answer.as_ref().and_then(|answer| answer.agent().cloned());
             let (target, holder) = (target.and_then(known), known(asked.holder.clone()));
             let heard = hear(&asked.text, asked.language.as_deref());

@@ -1,0 +1,149 @@
+//! Heavy work, such as compiling and matching what a tenant wrote. It runs on threads for blocking
+//! work: one piece of work of a teamspace at a time, and few in all. The teamspaces take turns, and
+//! a teamspace whose work took long waits before its next turn.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use protocol::ids::TeamspaceId;
+use tokio::sync::Semaphore;
+
+use crate::ports::clock::{Stopwatch, pause};
+
+/// Work that runs at the same time. The other cores stay free.
+const AT_WORK_MAX: usize = 1;
+
+/// Lanes that are kept. Past it, those that are not in use are forgotten.
+const LANES_MAX: usize = 1_024;
+
+#[derive(Debug)]
+pub struct HeavyLanes {
+    lanes: Mutex<HashMap<TeamspaceId, Arc<Lane>>>,
+    at_work: Arc<Semaphore>,
+    /// A lane rests this many times as long as it worked.
+    rest_factor: f64,
+    /// How long work waits for its lane.
+    wait_max: Duration,
+}
+
+/// The last work, while the lane rests from it. The work that runs holds the lock.
+type Lane = tokio::sync::Mutex<Option<Rest>>;
+
+/// Real time, whatever the server's clock says: the work took real time.
+#[derive(Debug)]
+struct Rest {
+    since: Stopwatch,
+    seconds: f64,
+}
+
+impl Rest {
+    async fn end(&self) {
+        let left = self.seconds - self.since.seconds();
+        if left > 0.0 {
+            pause(Duration::from_secs_f64(left)).await;
+        }
+    }
+}
+
+/// The work was not begun: the teamspace has too much of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoTurn;
+
+impl HeavyLanes {
+    pub fn new(rest_factor: f64, wait_max: Duration) -> Self {
+        let at_work = Arc::new(Semaphore::new(AT_WORK_MAX));
+        Self { lanes: Mutex::default(), at_work, rest_factor, wait_max }
+    }
+
+    /// Runs the work when it is the teamspace's turn. It goes on even if the caller is gone.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        teamspace: &TeamspaceId,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, NoTurn> {
+        let lane = self.lane(teamspace);
+        let turn = async {
+            let rest = lane.lock_owned().await;
+            if let Some(rest) = rest.as_ref() {
+                rest.end().await;
+            }
+            // Each teamspace waits here with one piece of work at most, so they take turns.
+            (rest, Arc::clone(&self.at_work).acquire_owned().await)
+        };
+        let (mut rest, permit) = tokio::select! {
+            biased;
+            turn = turn => turn,
+            () = pause(self.wait_max) => return Err(NoTurn),
+        };
+        let rest_factor = self.rest_factor;
+        let running = tokio::task::spawn_blocking(move || {
+            let watch = Stopwatch::start();
+            let result = work();
+            let seconds = watch.seconds() * rest_factor;
+            *rest = Some(Rest { since: Stopwatch::start(), seconds });
+            drop(permit);
+            result
+        });
+        running.await.map_err(|_| NoTurn)
+    }
+
+    fn lane(&self, teamspace: &TeamspaceId) -> Arc<Lane> {
+        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        if lanes.len() >= LANES_MAX && !lanes.contains_key(teamspace) {
+            lanes.retain(|_, lane| Arc::strong_count(lane) > 1);
+        }
+        Arc::clone(lanes.entry(teamspace.clone()).or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn teamspace(name: &str) -> TeamspaceId {
+        name.parse().expect("a name")
+    }
+
+    fn busy() {
+        let watch = Stopwatch::start();
+        while watch.seconds() < 0.02 {
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Lets a flood wait first. `None` for work that got no turn.
+    async fn order(lanes: Arc<HeavyLanes>, n_flood: usize) -> Vec<Option<&'static str>> {
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let mut running = tokio::task::JoinSet::new();
+        for name in std::iter::repeat_n("flood", n_flood).chain(["other"]) {
+            let (lanes, order) = (lanes.clone(), order.clone());
+            running.spawn(async move {
+                let done = lanes.run(&teamspace(name), busy).await;
+                order.lock().unwrap().push(done.ok().map(|()| name));
+            });
+            tokio::task::yield_now().await;
+        }
+        running.join_all().await;
+        let order = order.lock().unwrap();
+        order.clone()
+    }
+
+    #[tokio::test]
+    async fn teamspaces_take_turns() {
+        let lanes = HeavyLanes::new(0.0, Duration::from_mins(1));
+        let order = order(Arc::new(lanes), 20).await;
+        let at = order.iter().position(|name| *name == Some("other")).expect("it had a turn");
+        assert!(at <= 2, "{order:?}");
+        assert_eq!(order.len(), 21);
+    }
+
+    #[tokio::test]
+    async fn a_flood_of_one_teamspace_is_cut_off() {
+        let lanes = HeavyLanes::new(4.0, Duration::from_millis(250));
+        let order = order(Arc::new(lanes), 20).await;
+        let n_done = |name| order.iter().filter(|it| **it == Some(name)).count();
+        assert_eq!(n_done("other"), 1, "{order:?}");
+        assert!(n_done("flood") < 6, "a fifth of the time and no more: {order:?}");
+    }
+}
