@@ -7,10 +7,10 @@ use anyhow::{Context, Result, ensure};
 use engine::Engine;
 use engine::ports::clock::{Clock, SystemClock};
 use engine::ports::ids::{Ids, RandomIds, SeededIds};
+use engine::ports::outbox::{Claim, Claimed, OutboxWrite, Outstanding};
 use engine::ports::store::{
-    Answer, Claim, Claimed, Commit, Count, Due, Entries, KeyScope, List, Listed, Listener,
-    OldestMessages, OutboxWrite, Outstanding, Receipt, RecordedOutcome, Sealed, Sequenced,
-    Snapshot, Store,
+    Answer, Commit, Count, Due, Entries, KeyScope, List, Listed, Listener, OldestMessages, Receipt,
+    RecordedOutcome, Sealed, Sequenced, Snapshot, Store,
 };
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};

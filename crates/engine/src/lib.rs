@@ -25,6 +25,7 @@ use std::sync::Arc;
 use protocol::checkpoint::Signer;
 use protocol::sealed_cursor::CursorKey;
 use protocol::session::reply_token::ReplyKey;
+use protocol::step::EffectKind;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -32,9 +33,9 @@ use aaep::{announce, listening, narrator};
 use ledger::feed::{Feed, Heeding};
 use ledger::seal::CheckpointSink;
 use ledger::{fork, seal};
-use loops::outbox::{Adapter, Places};
+use loops::outbox::Adapter;
 use loops::retention::Retention;
-use loops::{connections, deadlines, deliver, dispatch, notices, outbox, retention};
+use loops::{connections, deadlines, deliver, dispatch, notices, outbox, outbox_pools, retention};
 use ports::clock::Clock;
 use ports::ids::Ids;
 use ports::store::Store;
@@ -59,7 +60,7 @@ pub struct Engine {
     flows: Arc<dispatch::Flows>,
     roster: Arc<tokio::sync::Mutex<dispatch::Roster>>,
     /// Rung when there is a new effect to carry out.
-    outbox_bells: Arc<outbox::Bells>,
+    outbox_bells: Arc<outbox_pools::Bells>,
     outside: Arc<outbox::Outside>,
     telling: Arc<deliver::RunningDeliveries>,
     reply_key: Arc<ReplyKey>,
@@ -187,15 +188,13 @@ impl Engine {
         let (stop, stopped) = watch::channel(false);
         let tasks = vec![
             tokio::spawn(deadlines::run(self.clone(), stopped.clone())),
-            tokio::spawn(outbox::run(
-                self.clone(),
-                Places::Slow,
-                Arc::clone(&adapter),
-                stopped.clone(),
-            )),
-            tokio::spawn(outbox::run(self.clone(), Places::Turns, adapter, stopped.clone())),
-            tokio::spawn(seal::run(self.clone(), signer, sink, stopped)),
+            tokio::spawn(seal::run(self.clone(), signer, sink, stopped.clone())),
         ];
+        let outside = EffectKind::ALL.map(|kind| {
+            let adapter = Arc::clone(&adapter);
+            tokio::spawn(outbox::run(self.clone(), kind, adapter, stopped.clone()))
+        });
+        let tasks = tasks.into_iter().chain(outside).collect();
         Loops { notices, others: Loop { stop, tasks } }
     }
 

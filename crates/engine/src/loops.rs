@@ -6,6 +6,7 @@ pub mod deliver;
 pub mod dispatch;
 pub mod notices;
 pub mod outbox;
+pub mod outbox_pools;
 pub mod retention;
 pub mod wake;
 

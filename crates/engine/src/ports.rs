@@ -2,4 +2,5 @@
 
 pub mod clock;
 pub mod ids;
+pub mod outbox;
 pub mod store;

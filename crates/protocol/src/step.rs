@@ -29,7 +29,7 @@ pub use crate::aggregate::{Command, Event, State};
 pub use crate::facts::{Context, Facts, Holds};
 pub use crate::ledger::BadHistory;
 pub use crate::needs::{Directory, Needs, QueueOf};
-pub use crate::stored::{Deadline, Document, Effect, Hold, HoldState, HoldWrite};
+pub use crate::stored::{Deadline, Document, Effect, EffectKind, Hold, HoldState, HoldWrite};
 pub use derived::{deadlines, work};
 pub use elapsed::elapsed;
 pub use evolve::evolve;

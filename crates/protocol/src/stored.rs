@@ -21,6 +21,39 @@ pub struct Effect {
     pub name: Cow<'static, str>,
 }
 
+/// What an effect does. It is the first word of its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EffectKind {
+    /// Looks at artifacts.
+    Look,
+    /// Hands items of a work queue to a new owner.
+    Transfer,
+    /// Calls an agent that was sent something critical.
+    Wake,
+    /// Tells an endpoint about a turn or a decision.
+    Deliver,
+}
+
+impl EffectKind {
+    pub const ALL: [EffectKind; 4] =
+        [EffectKind::Look, EffectKind::Transfer, EffectKind::Wake, EffectKind::Deliver];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            EffectKind::Look => "look",
+            EffectKind::Transfer => "transfer",
+            EffectKind::Wake => "wake",
+            EffectKind::Deliver => "deliver",
+        }
+    }
+}
+
+impl Effect {
+    pub fn is_of(&self, kind: EffectKind) -> bool {
+        self.name.split('/').next() == Some(kind.word())
+    }
+}
+
 /// A unique key that a state occupies or leaves free, with a small value that remains either way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hold {

@@ -7,6 +7,7 @@
 mod listeners;
 pub mod memory;
 pub mod sqlite;
+mod turns;
 
 pub use memory::Memory;
 pub use sqlite::Sqlite;

@@ -11,10 +11,11 @@ use std::future::ready;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
+use engine::ports::outbox::{Claim, Claimed, OutboxWrite, Outstanding};
 use engine::ports::store::{
-    Answer, Claim, Claimed, Commit, CommitError, Committed, Count, Due, Entries, INBOX_COUNT_MAX,
-    KeyScope, List, ListOf, Listed, Listener, OldestMessages, OutboxWrite, Outstanding, Receipt,
-    RecordedOutcome, Sealed, Sequenced, Snapshot, Store, StoreError,
+    Answer, Commit, CommitError, Committed, Count, Due, Entries, INBOX_COUNT_MAX, KeyScope, List,
+    ListOf, Listed, Listener, OldestMessages, Receipt, RecordedOutcome, Sealed, Sequenced,
+    Snapshot, Store, StoreError,
 };
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::{Body, GENESIS, Stream, Subject};
@@ -23,6 +24,7 @@ use protocol::step::{Deadline, Document, Effect, HoldState, State};
 use protocol::time::Time;
 
 use crate::listeners::Listeners;
+use crate::turns::{by_teamspace, take_turns};
 use lists::is_listed;
 
 #[derive(Debug, Clone, Default)]
@@ -201,21 +203,20 @@ impl Store for Memory {
 
     fn due(&self, now: Time, limit: usize) -> Answer<Vec<Due>> {
         let tables = self.tables();
-        let mut due: Vec<Due> = Vec::new();
-        for (at, stream, name) in tables.deadlines.keys().take_while(|(due, _, _)| *due <= now) {
-            // All of the last moment are needed, because they are sorted below.
-            if due.len() >= limit && due.last().is_none_or(|last| last.deadline.due < *at) {
-                break;
-            }
-            let deadline = Deadline { name: name.clone(), due: *at };
-            due.push(Due { stream: stream.clone(), deadline });
-        }
+        let due = tables.deadlines.keys().take_while(|(due, _, _)| *due <= now);
+        let due = due.map(|(at, stream, name)| Due {
+            stream: stream.clone(),
+            deadline: Deadline { name: name.clone(), due: *at },
+        });
+        let mut due: Vec<Due> = due.collect();
         // Deadlines of the same moment come in the same order as in other stores.
         due.sort_by_cached_key(|Due { stream, deadline }| {
             let subject = stream.subject.to_string();
             (deadline.due, stream.teamspace.clone(), subject, deadline.name.clone())
         });
-        due.truncate(limit);
+        if due.len() > limit {
+            due = take_turns(by_teamspace(due), limit);
+        }
         answer(due)
     }
 
@@ -271,7 +272,7 @@ impl Store for Memory {
     }
 
     fn claim(&self, claim: Claim) -> Answer<Vec<Claimed>> {
-        answer(self.tables().claim(claim))
+        answer(self.tables().claim(&claim))
     }
 
     fn write_outbox(&self, write: OutboxWrite) -> Answer<()> {

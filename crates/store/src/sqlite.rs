@@ -9,6 +9,7 @@ mod audit_rows;
 mod checkpointer;
 mod conversation_rows;
 mod copy;
+mod deadline_rows;
 mod erase;
 mod message_rows;
 mod migrate;
@@ -25,10 +26,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
+use engine::ports::outbox::{Claim, Claimed, OutboxWrite, Outstanding};
 use engine::ports::store::{
-    Answer, Claim, Claimed, Commit, Count, Due, Entries, KeyScope, List, Listed, Listener,
-    OldestMessages, OutboxWrite, Outstanding, Receipt, RecordedOutcome, Sealed, Sequenced,
-    Snapshot, Store, StoreError,
+    Answer, Commit, Count, Due, Entries, KeyScope, List, Listed, Listener, OldestMessages, Receipt,
+    RecordedOutcome, Sealed, Sequenced, Snapshot, Store, StoreError,
 };
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::Stream;
@@ -302,7 +303,7 @@ impl Store for Sqlite {
     }
 
     fn due(&self, now: Time, limit: usize) -> Answer<Vec<Due>> {
-        self.inner.readers.ask(move |connection| rows::due(connection, now, limit))
+        self.inner.readers.ask(move |connection| deadline_rows::due(connection, now, limit))
     }
 
     fn list(&self, list: List) -> Answer<Vec<Listed>> {

@@ -17,7 +17,8 @@ use crate::aaep::sessions::Question;
 use crate::loops::Outbox;
 use crate::loops::deliver::Delivery;
 use crate::loops::outbox::Adapter;
-use crate::ports::store::{Claimed, StoreError};
+use crate::ports::outbox::Claimed;
+use crate::ports::store::StoreError;
 use crate::road::submit::SubmitError;
 
 /// The type of what is sent.

@@ -17,7 +17,8 @@ use protocol::{canonical, codec, conversation};
 
 use crate::loops::Outbox;
 use crate::loops::outbox::Adapter;
-use crate::ports::store::{Claimed, Sequenced, StoreError, StoreReads};
+use crate::ports::outbox::Claimed;
+use crate::ports::store::{Sequenced, StoreError, StoreReads};
 use crate::road::submit::{Key, SubmitError};
 
 /// The limit per agent, so that a slow agent leaves places for the others.

@@ -7,42 +7,32 @@ use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
 use protocol::caller::Caller;
-use protocol::conversation::turn_delivery::DELIVER;
 use protocol::handoff;
 use protocol::handoff::artifact::Seen;
 use protocol::handoff::package::Artifact;
 use protocol::handoff::workq::{Answer, Answered, Degradation, Transfer};
 use protocol::ids::TeamspaceId;
-use protocol::step::{self, Command, Effect, State, Work};
+use protocol::step::{self, Command, EffectKind, State, Work};
 use protocol::time::Span;
 use protocol::wake::UrlUse;
-use tokio::sync::{Notify, watch};
-use tokio::task::JoinSet;
+use tokio::sync::watch;
+use tokio::task::{self, JoinError, JoinSet};
 
 use crate::Engine;
 use crate::loops::Outbox;
 use crate::loops::deliver::{Answered as Told, Delivery};
+use crate::loops::outbox_pools::{FULL_POOL_RUN_MAX, LEASE, Pool, Rings};
 use crate::loops::wake::{Taken, WakeCall};
-use crate::ports::store::{Claim, Claimed, EffectNames, OutboxWrite, Outstanding, StoreError};
+use crate::ports::outbox::{Claimed, OutboxWrite, Outstanding};
+use crate::ports::store::StoreError;
 use crate::read::query::LIST_ROWS_MAX;
 use crate::road::submit::SubmitError;
 
 /// The loop looks at least this often, because postponed effects ring no bell.
 const LOOK_EVERY: Span = Span::from_millis(1_000);
 
-/// How long a claim holds without being renewed. After a crash the effect waits this long.
-const LEASE: Span = Span::from_millis(60_000);
-
 /// How often a claim is renewed while the work goes on.
 const RENEW_EVERY: Span = Span::from_millis(20_000);
-
-/// How many effects run at once. Each may hash gigabytes; more would starve the rest of the
-/// machine.
-pub const RUNNING_MAX: usize = 4;
-
-/// Turns of conversations that are on their way at once. Each is a connection that waits, so they
-/// take little, and must not wait for those that hash.
-pub const TURNS_MAX: usize = 64;
 
 /// After the first failure; doubled with each that follows.
 const RETRY_AFTER_MIN: Span = Span::from_millis(1_000);
@@ -82,74 +72,6 @@ pub trait Adapter: Send + Sync + 'static {
     }
 }
 
-/// The two pools of workers: slow and heavy effects have places of their own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Places {
-    Slow,
-    Turns,
-}
-
-impl Places {
-    fn count(self) -> usize {
-        match self {
-            Places::Slow => RUNNING_MAX,
-            Places::Turns => TURNS_MAX,
-        }
-    }
-
-    fn names(self) -> EffectNames {
-        match self {
-            Places::Slow => EffectNames::Without(DELIVER),
-            Places::Turns => EffectNames::With(DELIVER),
-        }
-    }
-}
-
-/// Rung when there is a new effect, one bell for each pool.
-#[derive(Debug, Default)]
-pub(crate) struct Bells {
-    slow: Notify,
-    turns: Notify,
-}
-
-/// Which bells to ring after the commit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Rings {
-    slow: bool,
-    turns: bool,
-}
-
-impl Rings {
-    pub fn of<'a>(begin: impl IntoIterator<Item = &'a Effect>) -> Self {
-        let mut rings = Self::default();
-        for effect in begin {
-            match effect.name.starts_with(DELIVER) {
-                true => rings.turns = true,
-                false => rings.slow = true,
-            }
-        }
-        rings
-    }
-}
-
-impl Bells {
-    pub fn ring(&self, rings: Rings) {
-        if rings.slow {
-            self.slow.notify_one();
-        }
-        if rings.turns {
-            self.turns.notify_one();
-        }
-    }
-
-    fn of(&self, places: Places) -> &Notify {
-        match places {
-            Places::Slow => &self.slow,
-            Places::Turns => &self.turns,
-        }
-    }
-}
-
 /// The adapter, for looks at artifacts that are not in the outbox.
 #[derive(Default)]
 pub(crate) struct Outside {
@@ -175,7 +97,7 @@ pub fn not_configured(transfer: Transfer) -> Vec<Answered> {
 
 pub(crate) async fn run(
     engine: Engine,
-    places: Places,
+    kind: EffectKind,
     adapter: Arc<dyn Adapter>,
     mut stopped: watch::Receiver<bool>,
 ) {
@@ -186,27 +108,34 @@ pub(crate) async fn run(
         () = async { let _ = stopped.wait_for(|stopped| *stopped).await; } => return,
     }
     // The process that held these claims is gone, and a customer may be waiting.
-    let release = OutboxWrite::Release { names: places.names() };
-    if let Err(error) = engine.store.write_outbox(release).await {
+    if let Err(error) = engine.store.write_outbox(OutboxWrite::Release { kind }).await {
         tracing::warn!(%error, "what was being done outside waits for its leases to run out");
     }
+    let mut pool = Pool::new(kind);
+    let full = watch::Sender::new(false);
     let mut running = JoinSet::new();
     loop {
-        while let Some(ended) = running.try_join_next() {
-            report(ended);
+        while let Some(ended) = running.try_join_next_with_id() {
+            report(ended, &mut pool);
         }
-        match engine.outbox().claim(places, places.count() - running.len()).await {
+        match engine.outbox().claim(&pool).await {
             Ok(claimed) => {
                 for one in claimed {
+                    let teamspace = one.stream.teamspace.clone();
                     let (engine, adapter) = (engine.clone(), Arc::clone(&adapter));
-                    running.spawn(async move { engine.outbox().carry_out(&one, &*adapter).await });
+                    let full = full.subscribe();
+                    let task = running.spawn(async move {
+                        engine.outbox().carry_out_while_room(&one, &*adapter, full).await
+                    });
+                    pool.begin(task.id(), teamspace);
                 }
             }
             Err(error) => tracing::error!(%error, "the outbox could not be looked at"),
         }
+        full.send_replace(pool.is_full());
         tokio::select! {
-            Some(ended) = running.join_next() => report(ended),
-            () = engine.outbox_bells.of(places).notified() => {}
+            Some(ended) = running.join_next_with_id() => report(ended, &mut pool),
+            () = engine.outbox_bells.of(kind).notified() => {}
             () = engine.clock.sleep(LOOK_EVERY) => {}
             // Effects that are not done are carried out after the next start.
             () = async { let _ = stopped.wait_for(|stopped| *stopped).await; } => return,
@@ -214,11 +143,20 @@ pub(crate) async fn run(
     }
 }
 
-fn report(ended: Result<Result<(), StoreError>, tokio::task::JoinError>) {
+type Ended = (task::Id, Result<(), StoreError>);
+
+fn report(ended: Result<Ended, JoinError>, pool: &mut Pool) {
     match ended {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::error!(%error, "an effect could not be written down"),
-        Err(error) => tracing::error!(%error, "an effect did not end cleanly"),
+        Ok((task, result)) => {
+            pool.end(task);
+            if let Err(error) = result {
+                tracing::error!(%error, "an effect could not be written down");
+            }
+        }
+        Err(error) => {
+            pool.end(error.id());
+            tracing::error!(%error, "an effect did not end cleanly");
+        }
     }
 }
 
@@ -247,8 +185,10 @@ impl Outbox<'_> {
     /// Carries out every effect that is due now, one after the other. Returns how many there were.
     /// For programs without loops, and for tests.
     pub async fn carry_out_due(self, adapter: &dyn Adapter) -> Result<usize, StoreError> {
-        let mut claimed = self.claim(Places::Slow, RUNNING_MAX).await?;
-        claimed.extend(self.claim(Places::Turns, TURNS_MAX).await?);
+        let mut claimed = Vec::new();
+        for kind in EffectKind::ALL {
+            claimed.extend(self.claim(&Pool::new(kind)).await?);
+        }
         for one in &claimed {
             self.carry_out(one, adapter).await?;
         }
@@ -259,19 +199,36 @@ impl Outbox<'_> {
     pub async fn revive_outbox(self, teamspace: &TeamspaceId) -> Result<(), StoreError> {
         let (teamspace, now) = (teamspace.clone(), self.engine.clock.now());
         self.engine.store.write_outbox(OutboxWrite::Revive { teamspace, now }).await?;
-        self.engine.outbox_bells.ring(Rings { slow: true, turns: true });
+        self.engine.outbox_bells.ring(Rings::ALL);
         Ok(())
     }
 
-    async fn claim(self, places: Places, limit: usize) -> Result<Vec<Claimed>, StoreError> {
-        if limit == 0 {
+    async fn claim(self, pool: &Pool) -> Result<Vec<Claimed>, StoreError> {
+        if pool.is_full() {
             return Ok(Vec::new());
         }
-        let now = self.engine.clock.now();
-        self.engine
-            .store
-            .claim(Claim { now, until: now.plus(LEASE), limit, names: places.names() })
-            .await
+        self.engine.store.claim(pool.claim(self.engine.clock.now())).await
+    }
+
+    /// Carries out an effect, for a limited time while its pool is full.
+    async fn carry_out_while_room(
+        self,
+        claimed: &Claimed,
+        adapter: &dyn Adapter,
+        mut full: watch::Receiver<bool>,
+    ) -> Result<(), StoreError> {
+        let must_make_room = async {
+            self.engine.clock.sleep(FULL_POOL_RUN_MAX).await;
+            // The loop has ended if this fails; then this ends soon.
+            let _ = full.wait_for(|full| *full).await;
+        };
+        tokio::select! {
+            done = self.carry_out(claimed, adapter) => done,
+            () = must_make_room => {
+                let error = "it was slow, and others were waiting".to_owned();
+                self.engine.store.write_outbox(self.again_later(claimed, error)).await
+            }
+        }
     }
 
     async fn carry_out(self, claimed: &Claimed, adapter: &dyn Adapter) -> Result<(), StoreError> {

@@ -12,7 +12,8 @@ use protocol::time::Time;
 
 use crate::loops::Outbox;
 use crate::loops::outbox::Adapter;
-use crate::ports::store::{Claimed, StoreError};
+use crate::ports::outbox::Claimed;
+use crate::ports::store::StoreError;
 use crate::road::submit::SubmitError;
 
 /// With the pauses of the outbox some four minutes. By then a critical message is no longer of use,

@@ -15,6 +15,8 @@ use protocol::queue::OrderKey;
 use protocol::step::{Deadline, Document, Effect, HoldState, HoldWrite, NumberedEvent, State};
 use protocol::time::Time;
 
+use crate::ports::outbox::{Claim, Claimed, OutboxWrite, Outstanding};
+
 /// The answer of a read.
 pub type Answer<T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send>>;
 
@@ -76,7 +78,8 @@ pub trait Store: Send + Sync + 'static {
     /// The newest sequence number, 0 for an empty ledger.
     fn newest(&self) -> Answer<u64>;
 
-    /// Armed deadlines with `due <= now`, earliest first, at most `limit`.
+    /// Armed deadlines with `due <= now`, earliest first, at most `limit`. If there are more, the
+    /// teamspaces take turns.
     fn due(&self, now: Time, limit: usize) -> Answer<Vec<Due>>;
 
     fn list(&self, list: List) -> Answer<Vec<Listed>>;
@@ -308,59 +311,6 @@ pub struct RecordedOutcome {
 pub struct Due {
     pub stream: Stream,
     pub deadline: Deadline,
-}
-
-/// Asks for work.
-#[derive(Debug, Clone, Copy)]
-pub struct Claim {
-    pub now: Time,
-    /// How long what is claimed is held.
-    pub until: Time,
-    pub limit: usize,
-    pub names: EffectNames,
-}
-
-/// Selects effects by a prefix of their names: those with it, or those without.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EffectNames {
-    With(&'static str),
-    Without(&'static str),
-}
-
-/// An effect that is held under a lease.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claimed {
-    pub stream: Stream,
-    pub effect: Effect,
-    /// 1 for the first try. A claim with an older number is void.
-    pub attempt: u32,
-}
-
-/// The changes to effects other than their end, which is part of a commit.
-#[derive(Debug, Clone)]
-pub enum OutboxWrite {
-    /// It takes longer.
-    Renew { claimed: Claimed, until: Time },
-    /// It failed and is retried at `due`.
-    PutOff { claimed: Claimed, due: Time, error: String },
-    /// It failed too often. It stays until an operator revives it.
-    GiveUp { claimed: Claimed, error: String },
-    /// The process that held these is gone.
-    Release { names: EffectNames },
-    /// Everything of the teamspace that was given up is tried again.
-    Revive { teamspace: TeamspaceId, now: Time },
-}
-
-/// An effect that is not done yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outstanding {
-    pub stream: Stream,
-    pub effect: Effect,
-    /// `None` when it was given up.
-    pub due: Option<Time>,
-    pub attempts: u32,
-    /// What went wrong last.
-    pub error: Option<String>,
 }
 
 /// The sealed part of the ledger: its size, the right edge of its tree, and the signed note.

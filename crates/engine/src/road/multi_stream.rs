@@ -9,7 +9,7 @@ use protocol::step::{self, Change, Command, Context, HoldWrite};
 use protocol::time::Time;
 
 use crate::Engine;
-use crate::loops::outbox::Rings;
+use crate::loops::outbox_pools::Rings;
 use crate::ports::store::StoreError;
 use crate::road::holds::AssumedHolds;
 use crate::road::pending_commit::PendingCommit;

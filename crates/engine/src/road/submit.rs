@@ -16,7 +16,7 @@ use tracing::Instrument;
 
 use crate::Engine;
 use crate::ledger::fork::Behind;
-use crate::loops::outbox::Rings;
+use crate::loops::outbox_pools::Rings;
 use crate::ports::store::{
     Commit, CommitError, Committed, KeyScope, KeyedOutcome, RecordedOutcome, StoreError,
 };

@@ -1,32 +1,38 @@
 //! The outbox: effects that are not done yet.
 
-use engine::ports::store::{Claim, Claimed, EffectNames, OutboxWrite};
-use protocol::step::Effect;
+use std::collections::BTreeMap;
+
+use engine::ports::outbox::{Claim, Claimed, OutboxWrite};
 use protocol::time::Time;
 
 use super::{OutboxRow, Tables};
-
-fn is_named(effect: &Effect, names: EffectNames) -> bool {
-    match names {
-        EffectNames::With(start) => effect.name.starts_with(start),
-        EffectNames::Without(start) => !effect.name.starts_with(start),
-    }
-}
+use crate::turns::take_turns;
 
 impl Tables {
-    pub(super) fn claim(&mut self, claim: Claim) -> Vec<Claimed> {
-        let is_free = |lying: &OutboxRow| {
-            lying.due.is_some_and(|due| due <= claim.now) && lying.leased_until <= claim.now
+    pub(super) fn claim(&mut self, claim: &Claim) -> Vec<Claimed> {
+        let is_free = |row: &OutboxRow| {
+            row.due.is_some_and(|due| due <= claim.now) && row.leased_until <= claim.now
         };
         let outbox = self.outbox.iter_mut();
-        let mut free: Vec<_> = outbox
-            .filter(|((_, effect), lying)| is_free(lying) && is_named(effect, claim.names))
-            .collect();
-        free.sort_by_key(|(_, lying)| lying.due);
-        let claimed = free.into_iter().take(claim.limit).map(|((stream, effect), lying)| {
-            lying.attempts += 1;
-            lying.leased_until = claim.until;
-            Claimed { stream: stream.clone(), effect: effect.clone(), attempt: lying.attempts }
+        let mut free: Vec<_> =
+            outbox.filter(|((_, effect), row)| is_free(row) && effect.is_of(claim.kind)).collect();
+        free.sort_by_key(|(_, row)| row.due);
+        let mut queues: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for ((stream, effect), row) in free {
+            let teamspace = &stream.teamspace;
+            // Those whose turn has been come after the others.
+            let was_served = claim.after.as_ref().is_some_and(|last| teamspace <= last);
+            let queue = queues.entry((was_served, teamspace)).or_default();
+            let n_running = claim.running.get(teamspace).copied().unwrap_or_default();
+            if queue.len() + n_running < claim.per_teamspace {
+                queue.push((stream, effect, row));
+            }
+        }
+        let taken = take_turns(queues.into_values().collect(), claim.limit);
+        let claimed = taken.into_iter().map(|(stream, effect, row)| {
+            row.attempts += 1;
+            row.leased_until = claim.until;
+            Claimed { stream: stream.clone(), effect: effect.clone(), attempt: row.attempts }
         });
         claimed.collect()
     }
@@ -35,31 +41,31 @@ impl Tables {
         let nobody = Time::from_millis(0);
         let (claimed, due, leased_until, error) = match write {
             OutboxWrite::Revive { teamspace, now } => {
-                for ((stream, _), lying) in &mut self.outbox {
-                    if stream.teamspace == teamspace && lying.due.is_none() {
-                        *lying = OutboxRow {
+                for ((stream, _), row) in &mut self.outbox {
+                    if stream.teamspace == teamspace && row.due.is_none() {
+                        *row = OutboxRow {
                             due: Some(now),
                             leased_until: nobody,
                             attempts: 0,
-                            error: lying.error.take(),
+                            error: row.error.take(),
                         };
                     }
                 }
                 return;
             }
-            OutboxWrite::Release { names } => {
+            OutboxWrite::Release { kind } => {
                 let outbox = self.outbox.iter_mut();
-                for (_, lying) in outbox.filter(|((_, effect), _)| is_named(effect, names)) {
-                    lying.leased_until = nobody;
+                for (_, row) in outbox.filter(|((_, effect), _)| effect.is_of(kind)) {
+                    row.leased_until = nobody;
                 }
                 return;
             }
             OutboxWrite::Renew { claimed, until } => {
                 let key = (claimed.stream, claimed.effect);
-                if let Some(lying) =
-                    self.outbox.get_mut(&key).filter(|lying| lying.attempts == claimed.attempt)
+                if let Some(row) =
+                    self.outbox.get_mut(&key).filter(|row| row.attempts == claimed.attempt)
                 {
-                    lying.leased_until = until;
+                    row.leased_until = until;
                 }
                 return;
             }
@@ -68,8 +74,8 @@ impl Tables {
         };
         let attempts = claimed.attempt;
         let key = (claimed.stream, claimed.effect);
-        if let Some(lying) = self.outbox.get_mut(&key).filter(|lying| lying.attempts == attempts) {
-            *lying = OutboxRow { due, leased_until, attempts, error: Some(error) };
+        if let Some(row) = self.outbox.get_mut(&key).filter(|row| row.attempts == attempts) {
+            *row = OutboxRow { due, leased_until, attempts, error: Some(error) };
         }
     }
 }

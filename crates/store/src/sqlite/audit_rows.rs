@@ -366,7 +366,10 @@ pub fn deadline_rows(
              WHERE (due, teamspace, subject, name) > (?1, ?2, ?3, ?4)
              ORDER BY due, teamspace, subject, name LIMIT ?5",
         )?
-        .query_map(params![due, teamspace, subject, name, rows::count(limit)], rows::due_row)?
+        .query_map(
+            params![due, teamspace, subject, name, rows::count(limit)],
+            super::deadline_rows::due_row,
+        )?
         .collect()
 }
 

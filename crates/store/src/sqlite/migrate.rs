@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use super::OpenError;
 
 /// In order; the index plus one is the version. A released one is never edited.
-const MIGRATIONS: [&str; 9] = [
+const MIGRATIONS: [&str; 10] = [
     include_str!("../../migrations/0001_ledger.sql"),
     include_str!("../../migrations/0002_outbox.sql"),
     include_str!("../../migrations/0003_messages.sql"),
@@ -18,6 +18,7 @@ const MIGRATIONS: [&str; 9] = [
     include_str!("../../migrations/0007_callbacks.sql"),
     include_str!("../../migrations/0008_indexes_without_lists.sql"),
     include_str!("../../migrations/0009_view_with_teamspace.sql"),
+    include_str!("../../migrations/0010_outbox_by_teamspace.sql"),
 ];
 
 pub fn run(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {

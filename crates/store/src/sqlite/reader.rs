@@ -161,7 +161,7 @@ impl ReadOnly {
     }
 
     pub fn due(&self, now: Time, limit: usize) -> Result<Vec<Due>, StoreError> {
-        rows::due(&self.connection, now, limit).map_err(broken)
+        super::deadline_rows::due(&self.connection, now, limit).map_err(broken)
     }
 
     /// Entries as they lie in the file, from a number on, at most `limit`; empty only at the end.

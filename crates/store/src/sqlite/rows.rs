@@ -1,13 +1,12 @@
 //! The read side: every query of the store, and how rows become values again.
 
 use engine::ports::store::{
-    Due, HandoffFilter, KeyScope, List, ListOf, Listed, RecordedOutcome, Sealed, Sequenced,
-    Snapshot,
+    HandoffFilter, KeyScope, List, ListOf, Listed, RecordedOutcome, Sealed, Sequenced, Snapshot,
 };
 use protocol::canonical::Hash;
 use protocol::ids::{InvalidId, TeamspaceId};
 use protocol::ledger::{Body, Entry, Stream, Subject};
-use protocol::step::{Deadline, HoldState};
+use protocol::step::HoldState;
 use protocol::time::Time;
 use rusqlite::types::{Type, Value};
 use rusqlite::{Connection, OptionalExtension, Result, Row, params, params_from_iter};
@@ -210,23 +209,6 @@ pub fn history(
         seq = prev_seq;
     }
     Ok(found)
-}
-
-pub fn due(connection: &Connection, now: Time, limit: usize) -> Result<Vec<Due>> {
-    connection
-        .prepare_cached(
-            "SELECT teamspace, subject, name, due FROM deadlines
-             WHERE due <= ?1 ORDER BY due LIMIT ?2",
-        )?
-        .query_map(params![now.as_millis(), count(limit)], due_row)?
-        .collect()
-}
-
-pub fn due_row(row: &Row<'_>) -> Result<Due> {
-    Ok(Due {
-        stream: stream(row, 0)?,
-        deadline: Deadline { name: row.get::<_, String>(2)?.into(), due: time(row, 3)? },
-    })
 }
 
 pub fn list(connection: &Connection, list: &List) -> Result<Vec<Listed>> {

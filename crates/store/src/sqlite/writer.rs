@@ -10,9 +10,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, Weak};
 use std::thread::JoinHandle;
 
+use engine::ports::outbox::{Claim, Claimed, OutboxWrite};
 use engine::ports::store::{
-    Answer, Claim, Claimed, Commit, CommitError, Committed, Listener, OutboxWrite, Receipt, Sealed,
-    Sequenced, StoreError,
+    Answer, Commit, CommitError, Committed, Listener, Receipt, Sealed, Sequenced, StoreError,
 };
 use protocol::time::Time;
 use rusqlite::{Connection, ErrorCode, ffi};

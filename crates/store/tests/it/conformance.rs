@@ -70,6 +70,7 @@ exercise! {
         places_beyond_the_end_are_answered
         history_is_read_backwards_in_pages
         deadlines_are_due_in_their_order
+        when_too_many_are_due_teamspaces_take_turns
         a_document_is_found_while_it_is_current
         a_graph_has_the_text_of_its_last_entry
         a_token_is_found_by_its_secret
@@ -88,7 +89,8 @@ exercise! {
         what_was_erased_keeps_its_number;
     outbox:
         an_effect_is_claimed_by_one_at_a_time
-        effects_are_claimed_and_released_by_what_their_names_begin_with
+        effects_are_claimed_and_released_by_their_kind
+        teamspaces_take_turns
         a_lease_that_ran_out_is_claimed_again
         an_effect_that_failed_comes_back_when_it_is_due
         what_is_given_up_stays_until_it_is_revived

@@ -11,6 +11,7 @@ use adapters::artifacts::{Artifacts, Settings};
 use adapters::effect_runner::Outside;
 use adapters::webhook::Webhook;
 use engine::Engine;
+use engine::loops::outbox_pools::places_of_teamspace;
 use engine::ports::clock::ManualClock;
 use engine::ports::store::Store as _;
 use engine::road::submit::Done;
@@ -21,7 +22,7 @@ use protocol::conversation::state::customer_name;
 use protocol::conversation::{Command as Asked, Conversation};
 use protocol::ids::ConversationId;
 use protocol::ledger::{Stream, Subject};
-use protocol::step::{Command, State};
+use protocol::step::{Command, EffectKind, State};
 use protocol::time::{Span, Time};
 use protocol::wake::WakeKey;
 use serde_json::{Value, json};
@@ -330,11 +331,14 @@ async fn a_turn_that_arrives_twice_is_answered_once() {
     let world = World::new(true, free(), &receiver.url).await;
     world.customer_says("hello").await;
     let now = support::start().plus(Span::from_minutes(1));
-    let lease = engine::ports::store::Claim {
+    let lease = engine::ports::outbox::Claim {
         now,
         until: now.plus(Span::from_millis(1)),
+        kind: EffectKind::Deliver,
         limit: 1,
-        names: engine::ports::store::EffectNames::With("deliver/"),
+        per_teamspace: 1,
+        running: std::collections::HashMap::new(),
+        after: None,
     };
     // A server claimed it, told bob, and died.
     assert_eq!(world.store.claim(lease).await.expect("the store works").len(), 1);
@@ -405,19 +409,16 @@ async fn what_is_slow_does_not_delay_a_turn() {
     let silent = Receiver::answering(&[Answer::Silence]).await;
     let call = Call::put("/v1/agents/sleepy/wake", json!({ "url": silent.url }));
     ok(&operator, call).await;
-    for _ in 0..2 * engine::loops::outbox::RUNNING_MAX {
+    let n_at_once = places_of_teamspace(EffectKind::Wake);
+    for _ in 0..2 * n_at_once {
         let body = json!({ "to": ["sleepy"], "type": "status.blocked", "priority": "critical" });
         ok(&alice, Call::post("/v1/acp/messages", body)).await;
     }
-    silent.called(engine::loops::outbox::RUNNING_MAX).await;
+    silent.called(n_at_once).await;
     let receiver = Receiver::answering(&[Answer::Status(200)]).await;
     let chat = chat(&server, &receiver.url).await;
     say(&chat, "hello").await;
     receiver.called(1).await;
     let waiting = silent.seen().len();
-    assert_eq!(
-        waiting,
-        engine::loops::outbox::RUNNING_MAX,
-        "the turn did not wait for any of them"
-    );
+    assert_eq!(waiting, n_at_once, "the turn did not wait for any of them");
 }

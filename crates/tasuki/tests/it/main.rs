@@ -20,6 +20,7 @@ mod delivery;
 mod directory;
 mod disk_faults;
 mod events;
+mod fair_shares;
 mod graphs;
 mod hidden_places;
 mod histories;

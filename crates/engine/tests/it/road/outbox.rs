@@ -1,19 +1,21 @@
 //! Work outside the server, and its results: checking artifacts and asking a work queue, across
 //! failures and restarts.
 
+use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Mutex;
 
 use engine::loops::outbox::Adapter;
 use engine::loops::wake::{Taken, WakeCall};
+use engine::ports::outbox::Claim;
 use protocol::handoff::Command as HandoffCommand;
 use protocol::handoff::artifact::{Finding, Seen};
 use protocol::handoff::package::{
     Artifact, ArtifactKind, ArtifactRef, ExternalRef, ExternalRefKind,
 };
-use protocol::step::Command;
-use protocol::time::Span;
+use protocol::step::{Command, EffectKind};
+use protocol::time::{Span, Time};
 
 use super::{Server, story};
 use crate::support::{self, agent, default_teamspace, handoff_stream, offer};
@@ -45,6 +47,11 @@ impl Adapter for Told {
     fn wake(&self, _: WakeCall) -> Taken {
         Box::pin(std::future::ready(Ok(())))
     }
+}
+
+fn one(kind: EffectKind, now: Time, until: Time) -> Claim {
+    let running = HashMap::new();
+    Claim { now, until, kind, limit: 1, per_teamspace: 1, running, after: None }
 }
 
 fn verified() -> Finding {
@@ -123,9 +130,7 @@ async fn who_dies_at_work_is_followed_by_another() {
     let id = validating(&server).await;
     let now = server.engine.clock().now();
     let until = now.plus(Span::from_millis(60_000));
-    let names = engine::ports::store::EffectNames::Without("deliver/");
-    let claim = engine::ports::store::Claim { now, until, limit: 1, names };
-    assert_eq!(server.store.claim(claim).await.unwrap().len(), 1);
+    assert_eq!(server.store.claim(one(EffectKind::Look, now, until)).await.unwrap().len(), 1);
     let server = server.restart();
     let adapter = Told::to_find(&[verified()]);
     assert_eq!(
@@ -171,9 +176,7 @@ async fn a_work_queue_is_asked_once_and_again_only_after_a_crash() {
     }
     let now = server.engine.clock().now();
     let until = now.plus(Span::from_millis(60_000));
-    let names = engine::ports::store::EffectNames::Without("deliver/");
-    let claim = engine::ports::store::Claim { now, until, limit: 1, names };
-    assert_eq!(server.store.claim(claim).await.unwrap().len(), 1);
+    assert_eq!(server.store.claim(one(EffectKind::Transfer, now, until)).await.unwrap().len(), 1);
     let server = server.restart();
     let without_queue = Told::to_find(&[]);
     assert_eq!(

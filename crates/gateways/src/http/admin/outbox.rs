@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use engine::ports::store::Outstanding;
+use engine::ports::outbox::Outstanding;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -1,14 +1,23 @@
 //! Effects under a lease: no worker does what another holds, and no wanted effect is lost.
 
-use engine::ports::store::{Claim, Claimed, EffectNames, OutboxWrite, Store};
+use std::collections::HashMap;
+
+use engine::ports::outbox::{Claim, Claimed, OutboxWrite};
+use engine::ports::store::Store;
 use protocol::handoff::Status;
+use protocol::ledger::Subject;
+use protocol::step::EffectKind;
 use protocol::time::Time;
 
-use super::fixture::{Place, Track, effect, later, teamspace};
+use super::fixture::{Place, Track, effect, handoff_id, later, teamspace};
 
 /// A handoff that wants effects from its first minute on.
 async fn wanting(place: &Place, number: u32, names: &[&str]) -> Track {
-    let mut track = Track::handoff(number);
+    wanting_in("default", place, number, names).await
+}
+
+async fn wanting_in(teamspace: &str, place: &Place, number: u32, names: &[&str]) -> Track {
+    let mut track = Track::new(teamspace, Subject::Handoff(handoff_id(number)));
     let mut commit = track.step(Status::Draft);
     commit.begin = names.iter().map(|name| effect(name)).collect();
     place.store.commit(commit).await.unwrap();
@@ -16,7 +25,20 @@ async fn wanting(place: &Place, number: u32, names: &[&str]) -> Track {
 }
 
 async fn claim(store: &dyn Store, now: Time, until: Time, limit: usize) -> Vec<Claimed> {
-    store.claim(Claim { now, until, limit, names: EffectNames::Without("deliver/") }).await.unwrap()
+    store.claim(looks(now, until, limit)).await.unwrap()
+}
+
+/// As many looks as are asked for, whichever teamspace they are of.
+fn looks(now: Time, until: Time, limit: usize) -> Claim {
+    Claim {
+        now,
+        until,
+        kind: EffectKind::Look,
+        limit,
+        per_teamspace: limit,
+        running: HashMap::new(),
+        after: None,
+    }
 }
 
 fn names(claimed: &[Claimed]) -> Vec<&str> {
@@ -36,20 +58,43 @@ pub async fn an_effect_is_claimed_by_one_at_a_time(place: Place) {
     assert!(claim(store, later(4), later(9), 10).await.is_empty(), "both are held");
 }
 
-pub async fn effects_are_claimed_and_released_by_what_their_names_begin_with(place: Place) {
+pub async fn effects_are_claimed_and_released_by_their_kind(place: Place) {
     let store = &*place.store;
-    wanting(&place, 1, &["look", "deliver/1/1", "deliver"]).await;
-    let with = |names| Claim { now: later(1), until: later(9), limit: 9, names };
-    let turns = store.claim(with(EffectNames::With("deliver/"))).await.unwrap();
+    wanting(&place, 1, &["look", "looks", "deliver/1/1", "deliverable/1"]).await;
+    let of = |kind| Claim { kind, ..looks(later(1), later(9), 9) };
+    let turns = store.claim(of(EffectKind::Deliver)).await.unwrap();
     assert_eq!(names(&turns), ["deliver/1/1"]);
-    let rest = store.claim(with(EffectNames::Without("deliver/"))).await.unwrap();
-    assert_eq!(rest.len(), 2);
+    assert_eq!(names(&store.claim(of(EffectKind::Look)).await.unwrap()), ["look"]);
     // The holder of the turns is gone; the other one is not.
-    let release = OutboxWrite::Release { names: EffectNames::With("deliver/") };
-    store.write_outbox(release).await.unwrap();
-    assert!(store.claim(with(EffectNames::Without("deliver/"))).await.unwrap().is_empty());
-    let again = store.claim(with(EffectNames::With("deliver/"))).await.unwrap();
+    store.write_outbox(OutboxWrite::Release { kind: EffectKind::Deliver }).await.unwrap();
+    assert!(store.claim(of(EffectKind::Look)).await.unwrap().is_empty());
+    let again = store.claim(of(EffectKind::Deliver)).await.unwrap();
     assert_eq!((names(&again), again[0].attempt), (vec!["deliver/1/1"], 2));
+}
+
+/// `flood` has most of the work, and the oldest.
+pub async fn teamspaces_take_turns(place: Place) {
+    let store = &*place.store;
+    for number in 1..=9 {
+        wanting_in("flood", &place, number, &["look"]).await;
+    }
+    for (number, teamspace) in [(10, "able"), (11, "zest"), (12, "zest")] {
+        wanting_in(teamspace, &place, number, &["look"]).await;
+    }
+    let of = |claimed: Vec<Claimed>| -> Vec<String> {
+        claimed.iter().map(|one| one.stream.teamspace.to_string()).collect()
+    };
+    let claim = async |limit: usize, n_running: usize, after: &str| {
+        let running = [(teamspace("flood"), n_running)].into();
+        let after = (!after.is_empty()).then(|| teamspace(after));
+        let claim = Claim { per_teamspace: 3, running, after, ..looks(later(1), later(9), limit) };
+        of(store.claim(claim).await.unwrap())
+    };
+    assert_eq!(claim(1, 0, "").await, ["able"]);
+    assert_eq!(claim(2, 0, "able").await, ["flood", "zest"]);
+    assert_eq!(claim(9, 1, "flood").await, ["zest", "flood", "flood"], "three at once at most");
+    assert_eq!(claim(9, 3, "flood").await, [""; 0]);
+    assert_eq!(claim(9, 2, "zest").await, ["flood"]);
 }
 
 pub async fn a_lease_that_ran_out_is_claimed_again(place: Place) {
@@ -99,12 +144,12 @@ pub async fn what_is_given_up_stays_until_it_is_revived(place: Place) {
 
 pub async fn an_effect_ends_with_the_commit_that_says_so(place: Place) {
     let store = &*place.store;
-    let mut track = wanting(&place, 1, &["look", "tell"]).await;
-    assert_eq!(names(&claim(store, later(1), later(2), 10).await), ["look", "tell"]);
+    let mut track = wanting(&place, 1, &["look/1", "look/2"]).await;
+    assert_eq!(names(&claim(store, later(1), later(2), 10).await), ["look/1", "look/2"]);
     let mut commit = track.step(Status::Draft);
-    commit.end = vec![effect("look")];
-    commit.begin = vec![effect("move")];
+    commit.end = vec![effect("look/1")];
+    commit.begin = vec![effect("look/3")];
     store.commit(commit).await.unwrap();
-    assert_eq!(names(&claim(store, later(9), later(10), 10).await), ["tell", "move"]);
+    assert_eq!(names(&claim(store, later(9), later(10), 10).await), ["look/2", "look/3"]);
     assert!(store.outstanding(&teamspace("other"), 10).await.unwrap().is_empty());
 }

@@ -118,6 +118,26 @@ pub async fn deadlines_are_due_in_their_order(place: Place) {
     assert_eq!(store.next_due().await.unwrap(), Some(later(15)));
 }
 
+/// `flood` has most of them, and the earliest.
+pub async fn when_too_many_are_due_teamspaces_take_turns(place: Place) {
+    let store = &place.store;
+    for (number, teamspace, minutes) in
+        (1..=60).map(|it| (it, "flood", 1)).chain([(61, "other", 2), (62, "third", 3)])
+    {
+        let mut track = Track::new(teamspace, Subject::Handoff(handoff_id(number)));
+        let mut commit = track.step(Status::Draft);
+        commit.arm = vec![deadline("first", minutes)];
+        store.commit(commit).await.unwrap();
+    }
+    let due = async |minutes, limit| -> Vec<String> {
+        let due = store.due(later(minutes), limit).await.unwrap();
+        due.iter().map(|due| due.stream.teamspace.to_string()).collect()
+    };
+    assert_eq!(due(9, 5).await, ["flood", "other", "third", "flood", "flood"]);
+    assert_eq!(due(2, 3).await, ["flood", "other", "flood"]);
+    assert_eq!(due(9, 99).await.len(), 62);
+}
+
 pub async fn a_document_is_found_while_it_is_current(place: Place) {
     let store = &place.store;
     let (mut one, mut two) = (Track::handoff(1), Track::handoff(2));

@@ -50,8 +50,13 @@ impl Terminal {
 
     /// Reads on until a line has these words, unless one has come already.
     pub fn sees(&mut self, words: &str) -> String {
+        self.sees_any(&[words])
+    }
+
+    pub fn sees_any(&mut self, words: &[&str]) -> String {
         loop {
-            if let Some(at) = self.waiting.iter().position(|line| line.contains(words)) {
+            let has_any = |line: &String| words.iter().any(|words| line.contains(words));
+            if let Some(at) = self.waiting.iter().position(has_any) {
                 return self.waiting.remove(at);
             }
             let line = self.lines.recv_timeout(Duration::from_secs(60));

@@ -4,10 +4,10 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, Waker};
 
+use engine::ports::outbox::{Claim, Claimed, OutboxWrite, Outstanding};
 use engine::ports::store::{
-    Answer, Claim, Claimed, Commit, Count, Due, Entries, KeyScope, List, Listed, Listener,
-    OldestMessages, OutboxWrite, Outstanding, Receipt, RecordedOutcome, Sealed, Sequenced,
-    Snapshot, Store,
+    Answer, Commit, Count, Due, Entries, KeyScope, List, Listed, Listener, OldestMessages, Receipt,
+    RecordedOutcome, Sealed, Sequenced, Snapshot, Store,
 };
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::Stream;
