@@ -5,7 +5,7 @@
 //! JSON Schema counts characters and has no spans of time. For these we use keywords of our own,
 //! which other readers ignore: see [`BYTES_MAX`], [`SPAN_MIN`] and [`SPAN_MAX`].
 
-mod check;
+pub mod check;
 mod node;
 mod words;
 

@@ -8,6 +8,9 @@ use serde_json::{Map, Value};
 use super::node::{At, Kind, Node, Others, Reader};
 use crate::time::{Span, Time};
 
+/// Misfits that are told of one document. A sender mends these first.
+pub const MISFITS_MAX: usize = 100;
+
 /// A schema, ready to check values.
 #[derive(Debug)]
 pub struct Form {
@@ -61,7 +64,7 @@ impl Form {
         self.fits(self.root, value)
     }
 
-    /// All places where a value does not fit.
+    /// The places where a value does not fit, at most about [`MISFITS_MAX`].
     pub fn misfits(&self, value: &Value) -> Vec<Misfit> {
         self.all_misfits(self.root, value)
     }
@@ -80,6 +83,9 @@ impl Form {
     fn misfits_inside(&self, at: At, value: &Value, all: &mut Vec<Misfit>) {
         let node = &self.nodes[at];
         let mut add = |step: &str, inner: At, value: &Value| {
+            if all.len() >= MISFITS_MAX {
+                return;
+            }
             let inside = self.all_misfits(inner, value).into_iter();
             all.extend(inside.map(|misfit| misfit.inside(step)));
         };
@@ -96,7 +102,8 @@ impl Form {
                         (None, Others::Any | Others::None) => {}
                     }
                 }
-                all.extend(self.unknown_fields(at, fields));
+                let room = MISFITS_MAX.saturating_sub(all.len());
+                all.extend(self.unknown_fields(at, fields).into_iter().take(room));
                 all.extend(self.missing_fields(at, fields));
             }
             (_, _) => {}

@@ -213,11 +213,12 @@ impl Listeners<'_> {
         let mut oldest = None;
         for followed in self.engine.feed.newest_first() {
             let stream = &followed.sequenced.entry.stream;
+            if stream.teamspace != caller.teamspace {
+                continue;
+            }
             let mut events = followed.announced().iter();
             let found = events.find(|one| *one.event.event_id == *event_id);
-            let Some(found) = found.filter(|_| stream.teamspace == caller.teamspace) else {
-                continue;
-            };
+            let Some(found) = found else { continue };
             if let Some(session) = self.engine.sessions().session(stream).await?
                 && self.may_hear(caller, &session).await?
             {

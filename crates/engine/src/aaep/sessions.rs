@@ -108,6 +108,8 @@ impl Sessions<'_> {
             let Some(last) = page.last() else { return Ok(Ok((found, false))) };
             position = last.entry.position + 1;
             for one in page {
+                // An entry may be large, and others wait for this thread.
+                tokio::task::yield_now().await;
                 for placed in events_of(one).filter(|it| after.is_none_or(|at| it.cursor > at)) {
                     if found.len() == limit {
                         return Ok(Ok((found, true)));

@@ -37,6 +37,9 @@ const RING_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// One read of the store. Small enough to be sent on before the next is needed.
 pub const PAGE_ENTRIES_MAX: usize = 512;
 
+/// Bytes of one page: what is done with a page must not take long.
+const PAGE_BYTES_MAX: usize = 1024 * 1024;
+
 /// Where followers get their entries.
 pub struct Feed {
     store: Arc<dyn Store>,
@@ -303,7 +306,8 @@ impl Follower {
             // again.
             let newest = *self.bell.borrow_and_update();
             if newest > self.cursor || newest == 0 {
-                let page = self.feed.after(self.cursor, PAGE_ENTRIES_MAX).await?;
+                let mut page = self.feed.after(self.cursor, PAGE_ENTRIES_MAX).await?;
+                page.truncate(n_that_fit(&page, PAGE_BYTES_MAX));
                 if let Some(last) = page.last() {
                     self.cursor = last.seq();
                     return Ok(page);
@@ -317,12 +321,23 @@ impl Follower {
 
     /// The entries after the cursor that exist now, without waiting.
     pub async fn available(&mut self) -> Result<Vec<Arc<Followed>>, StoreError> {
-        let page = self.feed.after(self.cursor, PAGE_ENTRIES_MAX).await?;
+        let mut page = self.feed.after(self.cursor, PAGE_ENTRIES_MAX).await?;
+        page.truncate(n_that_fit(&page, PAGE_BYTES_MAX));
         if let Some(last) = page.last() {
             self.cursor = last.seq();
         }
         Ok(page)
     }
+}
+
+/// How many of the first entries fit into a page; at least one.
+pub(crate) fn n_that_fit(page: &[Arc<Followed>], bytes_max: usize) -> usize {
+    let mut n_bytes = 0;
+    let fits = |followed: &&Arc<Followed>| {
+        n_bytes += followed.n_bytes();
+        n_bytes <= bytes_max
+    };
+    page.iter().take_while(fits).count().max(1)
 }
 
 /// An entry as programs see it: with its number where the whole ledger is shown, else with a

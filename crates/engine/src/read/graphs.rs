@@ -23,7 +23,7 @@ use crate::read::Read;
 use crate::read::matching::Matching;
 
 /// The total size of the texts of cached graphs; in memory they take several times that. Past it,
-/// the least recently used graph is evicted.
+/// the graphs that were not used for longest are evicted.
 const KNOWN_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
 /// The least that a graph counts, even one that does not exist.
@@ -284,10 +284,8 @@ impl KnownGraphs {
         }
         known.remove(&key);
         let n_bytes = n_bytes.max(KNOWN_BYTES_MIN);
-        while known.n_bytes + n_bytes > KNOWN_BYTES_MAX {
-            let oldest = known.graphs.iter().min_by_key(|(_, kept)| kept.used);
-            let Some(oldest) = oldest.map(|(key, _)| key.clone()) else { break };
-            known.remove(&oldest);
+        if known.n_bytes + n_bytes > KNOWN_BYTES_MAX {
+            known.make_room(n_bytes);
         }
         let used = known.uses;
         known.n_bytes += n_bytes;
@@ -334,6 +332,20 @@ impl KnownGraphs {
 }
 
 impl GraphTable {
+    /// Evicts the graphs that were not used for longest, until half is free: sorting all of them is
+    /// then rare.
+    fn make_room(&mut self, n_bytes: u64) {
+        let by_use = self.graphs.iter().map(|(key, kept)| (kept.used, key.clone()));
+        let mut by_use: Vec<_> = by_use.collect();
+        by_use.sort_unstable_by_key(|(used, _)| *used);
+        for (_, key) in by_use {
+            if self.n_bytes + n_bytes <= KNOWN_BYTES_MAX / 2 {
+                break;
+            }
+            self.remove(&key);
+        }
+    }
+
     fn remove(&mut self, key: &(TeamspaceId, GraphId)) {
         if let Some(kept) = self.graphs.remove(key) {
             self.n_bytes -= kept.n_bytes;

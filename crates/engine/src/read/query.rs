@@ -19,6 +19,9 @@ pub const LIST_ROWS_MAX: usize = 200;
 /// Histories are read in pages of this size when a state has to be rebuilt.
 const REBUILD_ENTRIES_MAX: usize = 1_000;
 
+/// A state of this size takes about half a millisecond to read.
+const LARGE_STATE_BYTES: usize = 64 * 1024;
+
 /// One row of a list.
 #[derive(Debug, Clone)]
 pub struct Item {
@@ -155,6 +158,10 @@ impl Read<'_> {
 
     /// A snapshot is a cache: one that this release cannot read is rebuilt from the events.
     pub(crate) async fn read_state(self, stream: &Stream, text: &str) -> Result<State, StoreError> {
+        if text.len() > LARGE_STATE_BYTES {
+            // A page of large states takes long to read, and others wait for this thread.
+            tokio::task::yield_now().await;
+        }
         match State::from_text(text) {
             Ok(state) => Ok(state),
             Err(error) => {

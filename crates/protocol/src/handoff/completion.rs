@@ -1,6 +1,8 @@
 //! An owner's report that the work is done: the evidence for each success criterion, and the final
 //! artifacts. A criterion without evidence counts as not shown, never as met.
 
+use std::collections::{HashMap, HashSet};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -62,25 +64,31 @@ impl Completion {
     pub fn check(&self) -> Result<(), Rejection> {
         check_text("completion_notes", self.notes.as_deref())?;
         check_artifacts("final_artifacts", &self.final_artifacts)?;
+        let known = self.final_artifacts.iter().map(|artifact| &*artifact.artifact_id).collect();
         for (index, answer) in self.evidence.iter().enumerate() {
             let field = format!("evidence[{index}].evidence");
             if answer.evidence.trim().is_empty() {
                 return invalid(field, "what shows that the criterion is met");
             }
             check_text(&field, Some(&answer.evidence))?;
-            self.check_artifact_ids(index, &answer.artifact_ids)?;
+            Self::check_artifact_ids(&known, index, &answer.artifact_ids)?;
         }
         Ok(())
     }
 
-    fn check_artifact_ids(&self, index: usize, ids: &[String]) -> Result<(), Rejection> {
+    fn check_artifact_ids(
+        known: &HashSet<&str>,
+        index: usize,
+        ids: &[String],
+    ) -> Result<(), Rejection> {
+        let mut named = HashSet::new();
         for (place, id) in ids.iter().enumerate() {
-            let field = format!("evidence[{index}].artifact_ids[{place}]");
-            if !self.final_artifacts.iter().any(|artifact| artifact.artifact_id == *id) {
-                return invalid(field, "the id of one of the `final_artifacts`");
+            let field = || format!("evidence[{index}].artifact_ids[{place}]");
+            if !known.contains(id.as_str()) {
+                return invalid(field(), "the id of one of the `final_artifacts`");
             }
-            if ids[..place].contains(id) {
-                return invalid(field, "each artifact once");
+            if !named.insert(id) {
+                return invalid(field(), "each artifact once");
             }
         }
         Ok(())
@@ -88,14 +96,16 @@ impl Completion {
 
     /// Checks that each answer names a criterion of the package, and that no two name the same.
     pub fn check_criteria(&self, package: &Package) -> Result<(), Rejection> {
+        let criteria = package.task.success_criteria.iter();
+        let criteria: HashSet<&str> = criteria.map(|criterion| criterion.trim()).collect();
+        let mut answered = HashSet::new();
         for (index, answer) in self.evidence.iter().enumerate() {
             let field = || format!("evidence[{index}].criterion");
-            let mut criteria = package.task.success_criteria.iter();
-            if !criteria.any(|criterion| is_same(criterion, &answer.criterion)) {
+            let criterion = answer.criterion.trim();
+            if !criteria.contains(criterion) {
                 return invalid(field(), "one of the task's success criteria, word for word");
             }
-            let mut before = self.evidence[..index].iter();
-            if before.any(|other| is_same(&other.criterion, &answer.criterion)) {
+            if !answered.insert(criterion) {
                 return invalid(field(), "each criterion once");
             }
         }
@@ -104,23 +114,20 @@ impl Completion {
 
     /// The criteria without evidence, in the package's words and order.
     pub fn unanswered(&self, package: &Package) -> Vec<String> {
+        let answers = self.answers();
         let criteria = package.task.success_criteria.iter();
-        criteria.filter(|criterion| self.answer(criterion).is_none()).cloned().collect()
+        criteria.filter(|criterion| !answers.contains_key(criterion.trim())).cloned().collect()
     }
 
-    /// The evidence for a criterion.
-    pub fn answer(&self, criterion: &str) -> Option<&Evidence> {
-        self.evidence.iter().find(|answer| is_same(&answer.criterion, criterion))
+    /// The evidence by criterion. Leading and trailing blanks do not count.
+    pub fn answers(&self) -> HashMap<&str, &Evidence> {
+        let answers = self.evidence.iter().rev();
+        answers.map(|answer| (answer.criterion.trim(), answer)).collect()
     }
 
     pub fn is_empty(&self) -> bool {
         self.notes.is_none() && self.final_artifacts.is_empty() && self.evidence.is_empty()
     }
-}
-
-/// Leading and trailing blanks do not count.
-fn is_same(left: &str, right: &str) -> bool {
-    left.trim() == right.trim()
 }
 
 fn invalid(field: String, expected: &str) -> Result<(), Rejection> {

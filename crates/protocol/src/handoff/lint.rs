@@ -1,6 +1,8 @@
 //! All problems of an offer at once, and what could be better. Refusals are what the rules do not
 //! allow; advice is what the next owner would ask about.
 
+use std::collections::HashSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -199,6 +201,7 @@ fn look_for_hidden(value: &Value, field: String, remarks: &mut Vec<Remark>) {
 fn criteria(offer: &Offer) -> Vec<Remark> {
     let criteria = offer.task.as_ref().map_or(&[][..], |task| &task.success_criteria);
     let mut remarks = Vec::new();
+    let mut said = HashSet::new();
     for (index, criterion) in criteria.iter().enumerate() {
         let words: Vec<String> = criterion
             .split(|letter: char| !letter.is_alphanumeric())
@@ -207,7 +210,7 @@ fn criteria(offer: &Offer) -> Vec<Remark> {
             .collect();
         let vague = words.iter().find(|word| VAGUE_WORDS.contains(&word.as_str()));
         let field = format!("task.success_criteria[{index}]");
-        if criteria[..index].iter().any(|other| other.trim() == criterion.trim()) {
+        if !said.insert(criterion.trim()) {
             let fix = "say it once; evidence names a criterion by its words";
             remarks.push(advice(field, "it is said twice", fix));
         } else if let Some(word) = vague {
@@ -322,6 +325,18 @@ mod tests {
             },
             "work_state": { "next_step": "Bisect the lock file" },
         })
+    }
+
+    #[test]
+    fn of_a_great_many_faults_the_first_are_named() {
+        let unknown: Value = (0..149).map(|number| (format!("k{number}"), json!(1))).collect();
+        let mut offer = sound();
+        offer["artifacts"] = json!(vec![unknown; 1_000]);
+        let now = "2026-02-21T14:00:00Z".parse().unwrap();
+        let (read, remarks) = read(&offer, &Form::of::<Offer>(), now);
+        assert!(read.is_none());
+        let n_most = 2 * crate::form::check::MISFITS_MAX;
+        assert!((100..n_most).contains(&remarks.len()), "{}", remarks.len());
     }
 
     #[test]

@@ -177,6 +177,8 @@ impl Compiled {
         let text = looked_at(turn.text);
         let folded = fold(text);
         let (mut path, mut hops) = (Vec::new(), Vec::new());
+        // A router that is passed again chooses the same.
+        let mut chosen: HashMap<usize, Result<Option<usize>, Spent>> = HashMap::new();
         let mut at = self.entry;
         loop {
             let node = &self.graph.nodes[at];
@@ -188,7 +190,8 @@ impl Compiled {
                 }
                 Place::Router(router) => router,
             };
-            let choice = router.choose(node, turn, (text, &folded), is_spent);
+            let choose = || router.choose(node, turn, (text, &folded), is_spent);
+            let choice = *chosen.entry(at).or_insert_with(choose);
             let (to, mut reason) = match choice {
                 Ok(Some(index)) => (router.rules[index].to, node.rules[index].reason.clone()),
                 Ok(None) => (router.default, None),

@@ -1,6 +1,8 @@
 //! The intent of a turn, in one word. The built-in classifier counts words and regexes that the
 //! graph lists; others can replace it through the same trait.
 
+use std::collections::HashMap;
+
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -100,8 +102,9 @@ pub struct PatternClassifier {
     labels: Vec<String>,
     /// By pattern: its intent and its weight.
     weights: Vec<(usize, f64)>,
+    /// Each word once, and the patterns that have it.
     words: WordSet,
-    patterns_of_words: Vec<usize>,
+    patterns_of_words: Vec<Vec<usize>>,
     pub(super) regexes: RegexList,
     patterns_of_regexes: Vec<usize>,
 }
@@ -109,14 +112,20 @@ pub struct PatternClassifier {
 impl PatternClassifier {
     /// Takes intents for which [`problems`] reports nothing.
     pub(super) fn new(intents: &[IntentPatterns]) -> Result<Self, regex::Error> {
-        let (mut words, mut patterns_of_words) = (Vec::new(), Vec::new());
+        let mut words = Vec::new();
+        let mut patterns_of_words: Vec<Vec<usize>> = Vec::new();
+        let mut numbers: HashMap<String, usize> = HashMap::new();
         let (mut regexes, mut patterns_of_regexes) = (Vec::new(), Vec::new());
         let mut weights = Vec::new();
         for (label, intent) in intents.iter().enumerate() {
             for pattern in &intent.patterns {
                 if let Some(keyword) = &pattern.keyword {
-                    words.push(fold(keyword));
-                    patterns_of_words.push(weights.len());
+                    let number = *numbers.entry(fold(keyword)).or_insert_with_key(|word| {
+                        words.push(word.clone());
+                        patterns_of_words.push(Vec::new());
+                        words.len() - 1
+                    });
+                    patterns_of_words[number].push(weights.len());
                 }
                 if let Some(regex) = &pattern.regex {
                     regexes.push(regex.as_str());
@@ -147,7 +156,12 @@ impl PatternClassifier {
     ) -> Option<IntentClassification> {
         let text = looked_at(text);
         let mut found: Vec<usize> = Vec::new();
-        self.words.each(&fold(text), |word, _| found.push(self.patterns_of_words[word]));
+        let mut is_known = vec![false; self.patterns_of_words.len()];
+        self.words.each(&fold(text), |word, _| {
+            if !std::mem::replace(&mut is_known[word], true) {
+                found.extend(&self.patterns_of_words[word]);
+            }
+        });
         let matches = self.regexes.on(text, is_spent).all().ok()?;
         found.extend(matches.into_iter().map(|regex| self.patterns_of_regexes[regex]));
         // In the order of the document, so that rounding is always the same.

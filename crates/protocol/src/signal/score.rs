@@ -217,7 +217,11 @@ pub fn hear(text: &str, language: Option<&str>) -> Heard {
         }
     });
     let of = |sign: Sign| hits.iter().filter(move |hit| hit.entry.sign == sign);
-    let is_denied = |hit: &Hit| of(Sign::Negation).any(|no| is_before(&folded, no, hit));
+    // If the nearest negation does not reach a word, those before it do not either.
+    let is_denied = |hit: &Hit| {
+        let before = of(Sign::Negation).filter(|no| no.place.end <= hit.place.start);
+        before.max_by_key(|no| no.place.end).is_some_and(|no| is_before(&folded, no, hit))
+    };
     let is_inside = |hit: &Hit| {
         of(Sign::Frustration).chain(of(Sign::Profanity)).any(|outer| contains(&outer.place, hit))
     };
@@ -278,8 +282,8 @@ fn contains(outer: &Range<usize>, hit: &Hit) -> bool {
 /// Whether a negation stands shortly before a word, in the same clause.
 fn is_before(folded: &str, negation: &Hit, hit: &Hit) -> bool {
     let Some(between) = folded.get(negation.place.end..hit.place.start) else { return false };
-    let is_one_breath = !between.contains(['.', ',', '!', '?', ';', ':']);
-    is_one_breath && between.split_whitespace().count() <= NEGATION_WORDS_MAX
+    let is_near = between.split_whitespace().nth(NEGATION_WORDS_MAX).is_none();
+    is_near && !between.contains(['.', ',', '!', '?', ';', ':'])
 }
 
 fn shouting(text: &str) -> f64 {

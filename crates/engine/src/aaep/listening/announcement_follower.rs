@@ -7,7 +7,7 @@ use protocol::ledger::{Entry, Subject};
 use tokio::sync::watch;
 
 use crate::aaep::sessions;
-use crate::ledger::feed::{Feed, Followed, Rung};
+use crate::ledger::feed::{Feed, Followed, Rung, n_that_fit};
 use crate::ports::store::StoreError;
 
 /// The limits of a page, in entries and in bytes; the first entry may be larger. A listener that
@@ -60,7 +60,7 @@ impl AnnouncementFollower {
             self.cursor = rung.passed_over(self.cursor);
             if rung.newest > self.cursor || rung.newest == 0 {
                 let mut page = self.feed.after(self.cursor, PAGE_ENTRIES).await?;
-                page.truncate(n_that_fit(&page));
+                page.truncate(n_that_fit(&page, PAGE_BYTES));
                 if let Some(last) = page.last() {
                     self.cursor = last.seq();
                     return Ok(page);
@@ -71,14 +71,4 @@ impl AnnouncementFollower {
             }
         }
     }
-}
-
-/// How many of the first entries fit into a page; at least one.
-fn n_that_fit(page: &[Arc<Followed>]) -> usize {
-    let mut n_bytes = 0;
-    let fits = |followed: &&Arc<Followed>| {
-        n_bytes += followed.n_bytes();
-        n_bytes <= PAGE_BYTES
-    };
-    page.iter().take_while(fits).count().max(1)
 }

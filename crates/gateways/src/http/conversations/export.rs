@@ -129,6 +129,8 @@ async fn show_all(
             shown["passed_on"] = passed;
         }
         all.push(shown);
+        // A line may be large, and others wait for this thread.
+        tokio::task::yield_now().await;
     }
     Ok(all)
 }

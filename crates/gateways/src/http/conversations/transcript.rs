@@ -105,6 +105,8 @@ pub async fn read(
             }
             items.push(shown);
         }
+        // A message may be large, and others wait for this thread.
+        tokio::task::yield_now().await;
     }
     let next_cursor = (lines.len() == limit).then(|| last.to_string());
     Ok(Json(ListPage { items, next_cursor }))

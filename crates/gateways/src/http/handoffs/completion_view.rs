@@ -76,8 +76,9 @@ pub fn of(handoff: &Handoff, package: Option<&Value>) -> Option<CompletionView> 
     let (completion, seen, confirmed_by) = said(made, &nothing);
     let package = package.and_then(|value| serde_json::from_value::<Package>(value.clone()).ok());
     let criteria = package.iter().flat_map(|package| &package.task.success_criteria);
+    let answers = completion.answers();
     let criterion = |criterion: &String| {
-        let answer = completion.answer(criterion);
+        let answer = answers.get(criterion.trim());
         CriterionView {
             criterion: criterion.clone(),
             evidence: answer.map(|answer| shown(&answer.evidence)),
