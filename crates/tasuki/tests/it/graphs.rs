@@ -328,7 +328,11 @@ async fn a_costly_graph_is_refused_or_cut_short() {
     ok(&root, put(&costly(30))).await;
     let shop = server.agent("shop");
     let chat = Chat::open(&server, &shop, json!({})).await;
-    let holder = chat.say(&"ab".repeat(4_096)).await;
+    // Without a pattern: a pattern would be recognised, and matched fast.
+    let letter =
+        |number: u64| if number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63 == 0 { 'a' } else { 'b' };
+    let mixed = |number: u64| letter(number ^ (number >> 3).wrapping_mul(0xbf58_476d_1ce4_e5b9));
+    let holder = chat.say(&(0..8_192).map(mixed).collect::<String>()).await;
     assert_eq!(holder, "#1 bob@1", "the default of the graph");
     let decided = &chat.transcript(&shop).await[0];
     let reason = &decided["route"]["routeDecision"]["reason"];
