@@ -17,7 +17,7 @@ pub const PATTERNS_MAX: usize = 256;
 /// What this server can do for the caller, and what its policy allows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Offer {
-    pub standing: Standing,
+    pub admission: Admission,
     pub rate_max: Option<u32>,
     /// Empty: all languages that the events have.
     pub languages: Vec<String>,
@@ -37,7 +37,7 @@ pub struct Offer {
 
 /// Whether this server can accept the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum Admission {
     Welcome,
     /// The caller is not authenticated.
     Unknown,
@@ -108,7 +108,7 @@ pub fn version(asked: &str) -> Result<&'static str, Refusal> {
 
 /// The granted terms, or why there are none.
 pub fn negotiate(asked: &Capabilities, offer: &Offer) -> Result<Capabilities, Refusal> {
-    admit(offer.standing)?;
+    admit(offer.admission)?;
     let patterns = asked.event_filters.as_ref().map_or(0, |filters| {
         let n = |list: &Option<Vec<String>>| list.as_ref().map_or(0, Vec::len);
         n(&filters.include) + n(&filters.exclude)
@@ -248,22 +248,22 @@ pub fn is_no_looser(honored: &Capabilities, asked: &Capabilities) -> bool {
         && honored_filters.is_as_strict_as(asked_filters)
 }
 
-fn admit(standing: Standing) -> Result<(), Refusal> {
-    match standing {
-        Standing::Welcome => Ok(()),
-        Standing::Unknown => Err(refusal(
+fn admit(admission: Admission) -> Result<(), Refusal> {
+    match admission {
+        Admission::Welcome => Ok(()),
+        Admission::Unknown => Err(refusal(
             Reason::AuthenticationRequired,
             "expected a token of this server in Authorization: Bearer",
         )),
-        Standing::Denied => Err(refusal(
+        Admission::Denied => Err(refusal(
             Reason::AuthorizationDenied,
             "this token may not listen to what was asked for",
         )),
-        Standing::Full { retry_after_seconds } => Err(Refusal {
+        Admission::Full { retry_after_seconds } => Err(Refusal {
             retry_after_seconds: Some(retry_after_seconds),
             ..refusal(Reason::RateLimit, "there are as many subscriptions as this server allows")
         }),
-        Standing::Unavailable { retry_after_seconds } => Err(Refusal {
+        Admission::Unavailable { retry_after_seconds } => Err(Refusal {
             retry_after_seconds: Some(retry_after_seconds),
             ..refusal(Reason::TransportUnavailable, "this server cannot stream at the moment")
         }),
@@ -346,7 +346,7 @@ impl Default for Offer {
     /// Everything that the shaping can do, for a listener that does not answer.
     fn default() -> Self {
         Self {
-            standing: Standing::Welcome,
+            admission: Admission::Welcome,
             rate_max: None,
             languages: Vec::new(),
             is_language_required: false,

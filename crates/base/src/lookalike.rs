@@ -12,11 +12,11 @@ pub fn letters(text: &str) -> String {
     let seen: String = skeleton(&plain).collect();
     // Again, as what looks alike may have been a capital or an accent.
     let seen: String = seen.nfkd().flat_map(char::to_lowercase).collect();
-    seen.chars().map(upright).filter(|letter| letter.is_alphanumeric()).collect()
+    seen.chars().map(plain_letter).filter(|letter| letter.is_alphanumeric()).collect()
 }
 
 /// A single stroke is one letter, and small capitals are small letters.
-fn upright(letter: char) -> char {
+fn plain_letter(letter: char) -> char {
     match letter {
         'l' | '1' | '|' | 'ı' | 'ɪ' | 'ł' => 'i',
         'ᴀ' => 'a',

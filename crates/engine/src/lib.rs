@@ -30,7 +30,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use aaep::{announce, listening, narrator};
-use ledger::feed::{Feed, Heeding};
+use ledger::feed::{Caches, Feed};
 use ledger::seal::CheckpointSink;
 use ledger::{fork, seal};
 use loops::outbox::Adapter;
@@ -53,8 +53,8 @@ pub struct Engine {
     access: Arc<access::KnownBearers>,
     settings: Arc<settings::KnownSettings>,
     graphs: Arc<graphs::KnownGraphs>,
-    listens: Arc<dyn graphs::Listens>,
-    standing: Arc<fork::Standing>,
+    signal_reader: Arc<dyn graphs::SignalReader>,
+    completeness: Arc<fork::Completeness>,
     connections: Arc<connections::Connections>,
     counts: Arc<Counts>,
     flows: Arc<dispatch::Flows>,
@@ -109,12 +109,12 @@ impl Engine {
         let cursor_key = Arc::new(CursorKey::from_seed(&seed));
         let graphs = Arc::<graphs::KnownGraphs>::default();
         let access = Arc::<access::KnownBearers>::default();
-        let heeding = Heeding {
+        let caches = Caches {
             access: Arc::clone(&access),
             settings: Arc::clone(&settings),
             graphs: Arc::clone(&graphs),
         };
-        let feed = Arc::new(Feed::new(Arc::clone(&store), heeding));
+        let feed = Arc::new(Feed::new(Arc::clone(&store), caches));
         Self {
             store,
             clock,
@@ -124,8 +124,8 @@ impl Engine {
             access,
             settings,
             graphs,
-            listens: Arc::new(graphs::Lexicon),
-            standing: Arc::default(),
+            signal_reader: Arc::new(graphs::Lexicon),
+            completeness: Arc::default(),
             connections: Arc::default(),
             counts: Arc::default(),
             flows: Arc::default(),
@@ -141,8 +141,8 @@ impl Engine {
     }
 
     /// Replaces the built-in word lists that score how a message sounds.
-    pub fn listening_with(mut self, listens: Arc<dyn graphs::Listens>) -> Self {
-        self.listens = listens;
+    pub fn with_signal_reader(mut self, signal_reader: Arc<dyn graphs::SignalReader>) -> Self {
+        self.signal_reader = signal_reader;
         self
     }
 

@@ -12,7 +12,7 @@ use crate::rejection::Rejection;
 
 /// A restricting row of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Deed {
+pub enum RoleAction {
     /// The first handoff of a task.
     CreateTask,
     /// A human approves or refuses a handoff.
@@ -24,25 +24,29 @@ pub enum Deed {
     CloseGuarded,
 }
 
-impl Deed {
-    pub const ALL: [Deed; 5] = [
-        Deed::CreateTask,
-        Deed::Approve { guarded: false },
-        Deed::Approve { guarded: true },
-        Deed::AcceptWork,
-        Deed::CloseGuarded,
+impl RoleAction {
+    pub const ALL: [RoleAction; 5] = [
+        RoleAction::CreateTask,
+        RoleAction::Approve { guarded: false },
+        RoleAction::Approve { guarded: true },
+        RoleAction::AcceptWork,
+        RoleAction::CloseGuarded,
     ];
 
     /// Whether a role is enough.
     pub fn is_open_to(self, role: Role) -> bool {
         match (self, role) {
-            (Deed::AcceptWork, Role::Executor | Role::Integrator) => true,
-            (Deed::AcceptWork, Role::Coordinator | Role::Researcher | Role::Reviewer) => false,
+            (RoleAction::AcceptWork, Role::Executor | Role::Integrator) => true,
+            (RoleAction::AcceptWork, Role::Coordinator | Role::Researcher | Role::Reviewer) => {
+                false
+            }
             (_, Role::Coordinator) => true,
-            (Deed::Approve { .. } | Deed::CloseGuarded, Role::Integrator) => true,
-            (Deed::Approve { guarded: true } | Deed::CloseGuarded, Role::Reviewer) => true,
+            (RoleAction::Approve { .. } | RoleAction::CloseGuarded, Role::Integrator) => true,
+            (RoleAction::Approve { guarded: true } | RoleAction::CloseGuarded, Role::Reviewer) => {
+                true
+            }
             (
-                Deed::CreateTask | Deed::Approve { .. } | Deed::CloseGuarded,
+                RoleAction::CreateTask | RoleAction::Approve { .. } | RoleAction::CloseGuarded,
                 Role::Researcher | Role::Executor | Role::Reviewer | Role::Integrator,
             ) => false,
         }
@@ -51,17 +55,17 @@ impl Deed {
     /// The allowed callers, in words.
     pub fn who(self) -> &'static str {
         match self {
-            Deed::CreateTask => "a coordinator, or a member without a role,",
-            Deed::Approve { guarded: false } => "a coordinator or an integrator",
-            Deed::Approve { guarded: true } => "a coordinator, an integrator or a reviewer",
-            Deed::AcceptWork => "an executor, an integrator, or a member without a role,",
-            Deed::CloseGuarded => "a coordinator, an integrator or a reviewer",
+            RoleAction::CreateTask => "a coordinator, or a member without a role,",
+            RoleAction::Approve { guarded: false } => "a coordinator or an integrator",
+            RoleAction::Approve { guarded: true } => "a coordinator, an integrator or a reviewer",
+            RoleAction::AcceptWork => "an executor, an integrator, or a member without a role,",
+            RoleAction::CloseGuarded => "a coordinator, an integrator or a reviewer",
         }
     }
 }
 
 /// Whether roles allow a deed.
-pub fn may(roles: &BTreeSet<Role>, deed: Deed) -> bool {
+pub fn may(roles: &BTreeSet<Role>, deed: RoleAction) -> bool {
     roles.is_empty() || roles.iter().any(|role| deed.is_open_to(*role))
 }
 
@@ -76,7 +80,7 @@ pub fn may_assign(caller: &Caller, kind: TaskKind) -> bool {
 }
 
 /// Refuses what the caller's roles do not allow. The table does not apply to operators.
-pub fn check(caller: &Caller, deed: Deed, action: &'static str) -> Result<(), Rejection> {
+pub fn check(caller: &Caller, deed: RoleAction, action: &'static str) -> Result<(), Rejection> {
     match caller.principal {
         Principal::Operator(_) | Principal::System => Ok(()),
         Principal::Agent(_) | Principal::Customer(_) if may(&caller.roles, deed) => Ok(()),
@@ -105,7 +109,7 @@ mod tests {
         let mut lines = table.trim().lines();
         let roles: Vec<Role> =
             lines.next().unwrap().split_whitespace().map(|name| name.parse().unwrap()).collect();
-        for (line, deed) in lines.zip(Deed::ALL) {
+        for (line, deed) in lines.zip(RoleAction::ALL) {
             let cells = line.split_whitespace().skip(1).map(|cell| cell == "yes");
             for (role, expected) in roles.iter().zip(cells) {
                 assert_eq!(deed.is_open_to(*role), expected, "{deed:?} by {role}");

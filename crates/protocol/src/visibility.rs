@@ -14,7 +14,7 @@ use crate::handoff::state::{Handoff, Made};
 use crate::handoff::{self, Status};
 use crate::ids::{AgentId, HandoffId};
 use crate::ledger::{Entry, Subject};
-use crate::roles::{self, Deed};
+use crate::roles::{self, RoleAction};
 use crate::session::Session;
 use crate::{message, token};
 
@@ -97,7 +97,7 @@ fn takes_part(made: &Made, agent: &AgentId) -> bool {
 
 /// Whether the caller, if it is a human, is among the approvers that the policy asks for.
 fn is_asked_to_approve(caller: &Caller, made: &Made) -> bool {
-    let deed = Deed::Approve { guarded: made.terms.is_guarded };
+    let deed = RoleAction::Approve { guarded: made.terms.is_guarded };
     made.terms.needs_human && roles::may(&caller.roles, deed)
 }
 

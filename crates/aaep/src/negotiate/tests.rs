@@ -121,25 +121,25 @@ fn what_is_refused_and_why() {
         ),
         (
             json!({}),
-            Offer { standing: Standing::Unknown, ..offer() },
+            Offer { admission: Admission::Unknown, ..offer() },
             "authentication_required",
             "token",
         ),
         (
             json!({}),
-            Offer { standing: Standing::Denied, ..offer() },
+            Offer { admission: Admission::Denied, ..offer() },
             "authorization_denied",
             "token",
         ),
         (
             json!({}),
-            Offer { standing: Standing::Full { retry_after_seconds: 60 }, ..offer() },
+            Offer { admission: Admission::Full { retry_after_seconds: 60 }, ..offer() },
             "rate_limit",
             "as many subscriptions",
         ),
         (
             json!({}),
-            Offer { standing: Standing::Unavailable { retry_after_seconds: 5 }, ..offer() },
+            Offer { admission: Admission::Unavailable { retry_after_seconds: 5 }, ..offer() },
             "transport_unavailable",
             "stream",
         ),
@@ -280,7 +280,7 @@ proptest! {
         (is_language_required, can_sign) in (any::<bool>(), any::<bool>()),
     ) {
         let offer = Offer {
-            standing: Standing::Welcome,
+            admission: Admission::Welcome,
             rate_max: offered.max_events_per_second,
             languages: offered.languages.unwrap_or_default(),
             is_language_required,

@@ -9,7 +9,7 @@ use aaep::handshake::{
     Accepted, ClarificationReply, Close, ConfirmationReply, Handshake, Producer, Reason, Rejected,
     Renegotiate, Request, Response as Said,
 };
-use aaep::negotiate::{self, Offer, Standing};
+use aaep::negotiate::{self, Admission, Offer};
 use aaep::{EXTENSION_CONTEXT, VERSION};
 use protocol::agent::Kind;
 use protocol::caller::{Caller, Principal};
@@ -184,7 +184,7 @@ impl Listeners<'_> {
             }
         };
         Ok(Offer {
-            standing: Standing::Welcome,
+            admission: Admission::Welcome,
             rate_max: None,
             languages: Vec::new(),
             is_language_required: false,

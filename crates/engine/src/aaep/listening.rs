@@ -338,7 +338,7 @@ impl Listening {
             }
             self.n_pushed = None;
             if let Some(followed) = self.page.pop_front() {
-                self.heed(&followed, now);
+                self.apply(&followed, now);
             }
         }
         false
@@ -404,7 +404,7 @@ impl Listening {
     }
 
     /// What an entry means for the subscription itself.
-    fn heed(&mut self, followed: &Followed, now: Time) {
+    fn apply(&mut self, followed: &Followed, now: Time) {
         let entry = &followed.sequenced.entry;
         if entry.stream.teamspace != self.caller.teamspace {
             return;

@@ -95,7 +95,7 @@ impl Sessions<'_> {
                     n_heeded += self.tell_of(&sequenced.entry, &mut telling).await?;
                 }
                 Subject::Session(_) if sequenced.entry.name == "session.announced" => {
-                    n_heeded += self.heed_requests(sequenced).await?;
+                    n_heeded += self.carry_out_requests(sequenced).await?;
                 }
                 Subject::Session(_)
                 | Subject::Handoff(_)

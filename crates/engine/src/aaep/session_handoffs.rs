@@ -38,7 +38,7 @@ struct Requested<'a> {
 
 impl Sessions<'_> {
     /// Carries out the requests in the events of an entry. Returns how many there were.
-    pub(crate) async fn heed_requests(self, entry: &Sequenced) -> Result<usize, SubmitError> {
+    pub(crate) async fn carry_out_requests(self, entry: &Sequenced) -> Result<usize, SubmitError> {
         let text = entry.entry.body.text().unwrap_or_default();
         // Nearly no entry requests anything, and reading all of them would cost as much as
         // recording them did. A letter of the name may be written as an escape.
@@ -49,12 +49,12 @@ impl Sessions<'_> {
         for placed in events_of(entry) {
             let Ok(event) = read(placed.said.text()) else { continue };
             let Payload::HandoffRequested(request) = &event.payload else { continue };
-            n_requested += self.heed(entry, &event.envelope.event_id, request).await?;
+            n_requested += self.carry_out(entry, &event.envelope.event_id, request).await?;
         }
         Ok(n_requested)
     }
 
-    async fn heed(
+    async fn carry_out(
         self,
         entry: &Sequenced,
         event_id: &str,

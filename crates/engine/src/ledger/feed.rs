@@ -57,12 +57,12 @@ struct Tail {
     /// Rung when there is something for listeners.
     announced: watch::Sender<Rung>,
     ring: Mutex<Ring>,
-    heeding: Heeding,
+    caches: Caches,
 }
 
 /// Caches that are updated by the same notification. A listener for each would cost a copy of every
 /// entry.
-pub(crate) struct Heeding {
+pub(crate) struct Caches {
     pub access: Arc<KnownBearers>,
     pub settings: Arc<KnownSettings>,
     pub graphs: Arc<KnownGraphs>,
@@ -149,10 +149,10 @@ impl Ledger<'_> {
 }
 
 impl Feed {
-    pub(crate) fn new(store: Arc<dyn Store>, heeding: Heeding) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>, caches: Caches) -> Self {
         let (newest, ring) = (watch::channel(0).0, Mutex::default());
         let (settled, announced) = (watch::channel(0).0, watch::channel(Rung::default()).0);
-        let tail = Arc::new(Tail { newest, settled, announced, ring, heeding });
+        let tail = Arc::new(Tail { newest, settled, announced, ring, caches });
         let listener: Weak<Tail> = Arc::downgrade(&tail);
         store.listen(listener);
         Self { store, tail, reading: tokio::sync::Mutex::default() }
@@ -200,10 +200,10 @@ impl Feed {
 impl Listener for Tail {
     fn committed(&self, entries: Vec<Sequenced>) {
         let Some(newest) = entries.last().map(|entry| entry.seq) else { return };
-        let Heeding { access, settings, graphs } = &self.heeding;
-        access.heed(&entries);
-        settings.heed(&entries);
-        graphs.heed(&entries);
+        let Caches { access, settings, graphs } = &self.caches;
+        access.update(&entries);
+        settings.update(&entries);
+        graphs.update(&entries);
         let settles = entries.iter().any(|one| sessions::settles(&one.entry.name));
         let erases = entries.iter().any(|one| one.entry.name == Erased::NAME);
         let rung = self.announced.borrow().after(&entries);

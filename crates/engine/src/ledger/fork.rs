@@ -22,13 +22,13 @@ pub struct Behind {
 
 /// Whether the ledger is complete.
 #[derive(Debug)]
-pub struct Standing {
+pub struct Completeness {
     behind: watch::Sender<Option<Behind>>,
     /// Held while a fork is declared, so that a loss is declared once.
     declaring: Mutex<()>,
 }
 
-impl Default for Standing {
+impl Default for Completeness {
     fn default() -> Self {
         Self { behind: watch::channel(None).0, declaring: Mutex::default() }
     }
@@ -38,16 +38,16 @@ impl Ledger<'_> {
     /// From here on every write but the declaration of a fork is refused. A program that finds a
     /// checkpoint the ledger does not match calls this before it starts the loops.
     pub fn fall_behind(self, behind: Behind) {
-        self.engine.standing.behind.send_replace(Some(behind));
+        self.engine.completeness.behind.send_replace(Some(behind));
     }
 
     pub fn behind(self) -> Option<Behind> {
-        *self.engine.standing.behind.borrow()
+        *self.engine.completeness.behind.borrow()
     }
 
     /// Waits until the ledger is not behind: it never was, or an operator has declared a fork.
     pub async fn until_not_behind(self) {
-        let mut changes = self.engine.standing.behind.subscribe();
+        let mut changes = self.engine.completeness.behind.subscribe();
         // The sender lives as long as the engine.
         let _ = changes.wait_for(Option::is_none).await;
     }
@@ -60,7 +60,7 @@ impl Ledger<'_> {
         reason: &str,
         key: Option<Key>,
     ) -> Result<Option<Behind>, SubmitError> {
-        let _turn = self.engine.standing.declaring.lock().await;
+        let _turn = self.engine.completeness.declaring.lock().await;
         let Some(behind) = self.behind() else { return Ok(None) };
         let fork = Fork { lost: behind.lost, reason: reason.to_owned() };
         self.engine.submit(caller, Stream::of_ledger(), Command::Fork(fork), key).await?;
@@ -69,7 +69,7 @@ impl Ledger<'_> {
             lost_size = behind.lost.size,
             "a fork of the ledger was declared"
         );
-        self.engine.standing.behind.send_replace(None);
+        self.engine.completeness.behind.send_replace(None);
         Ok(Some(behind))
     }
 

@@ -114,8 +114,8 @@ impl Queues<'_> {
                 }
             }
             Subject::Conversation(_) if entry.name.starts_with("transfer.") => {
-                self.engine.roster.lock().await.heed(entry);
-                self.engine.flows.heed(entry);
+                self.engine.roster.lock().await.apply(entry);
+                self.engine.flows.apply(entry);
                 Meaning::LookAgain
             }
             Subject::Conversation(_)

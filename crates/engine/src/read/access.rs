@@ -95,7 +95,7 @@ impl Access<'_> {
 
 impl KnownBearers {
     /// Drops the bearers that committed entries change. The next lookup reads them again.
-    pub fn heed(&self, entries: &[Sequenced]) {
+    pub fn update(&self, entries: &[Sequenced]) {
         for Sequenced { entry, .. } in entries {
             // All that can change who a bearer is, or what it may do.
             let is_heeded = ["token.revoked", "agent.roles_changed"].contains(&&*entry.name);
@@ -186,12 +186,12 @@ mod tests {
         for (subject, name, may_keep, takes) in rows {
             let known = KnownBearers::default();
             let generation = known.read().generation;
-            known.heed(&entry(stream(subject.clone()), name));
+            known.update(&entry(stream(subject.clone()), name));
             known.learn(GENESIS, &bearer, generation);
             assert_eq!(known.read().bearers.len(), usize::from(may_keep), "{subject} {name}");
             let generation = known.read().generation;
             known.learn(GENESIS, &bearer, generation);
-            known.heed(&entry(stream(subject.clone()), name));
+            known.update(&entry(stream(subject.clone()), name));
             assert_eq!(known.read().bearers.is_empty(), takes, "{subject} {name}");
         }
     }

@@ -51,7 +51,7 @@ pub const DECISION_SECONDS: [f64; 8] =
 /// An implementation answers at once, and gives the same answer for the same text. A classifier
 /// that asks a model belongs outside and passes in its result. The answer may call a person, and
 /// decides nothing else.
-pub trait Listens: Send + Sync + 'static {
+pub trait SignalReader: Send + Sync + 'static {
     fn hear(&self, text: &str, language: Option<&str>) -> Heard;
 }
 
@@ -59,7 +59,7 @@ pub trait Listens: Send + Sync + 'static {
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Lexicon;
 
-impl Listens for Lexicon {
+impl SignalReader for Lexicon {
     fn hear(&self, text: &str, language: Option<&str>) -> Heard {
         hear(text, language)
     }
@@ -212,7 +212,7 @@ impl<'a> Read<'a> {
         // Microseconds are precise enough.
         let latency_ms = (watch.seconds() * 1e6).round() / 1e3;
         let answer = answer.map(|answer| TurnAnswer { latency_ms, ..answer });
-        let heard = self.engine.listens.hear(&asked.text, asked.language.as_deref());
+        let heard = self.engine.signal_reader.hear(&asked.text, asked.language.as_deref());
         self.engine.graphs.count(teamspace, &asked.graph, answer.as_ref(), watch.seconds());
         let target = match answer.as_ref().and_then(TurnAnswer::agent) {
             Some(agent) if *agent != asked.holder => {
@@ -251,7 +251,7 @@ impl<'a> Read<'a> {
 
 impl KnownGraphs {
     /// Drops the graphs that committed entries change. The next lookup reads them again.
-    pub fn heed(&self, entries: &[Sequenced]) {
+    pub fn update(&self, entries: &[Sequenced]) {
         for Sequenced { entry, .. } in entries {
             if let Subject::Graph(id) = &entry.stream.subject {
                 let mut known = self.lock();

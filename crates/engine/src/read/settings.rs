@@ -61,7 +61,7 @@ impl Read<'_> {
 
 impl KnownSettings {
     /// Drops the settings that committed entries change. The next lookup reads them again.
-    pub fn heed(&self, entries: &[Sequenced]) {
+    pub fn update(&self, entries: &[Sequenced]) {
         for Sequenced { entry, .. } in entries {
             if entry.stream.subject == Subject::Teamspace {
                 let mut known = self.write();

@@ -197,7 +197,7 @@ impl Event {
     }
 
     /// Whether it may still happen after the conversation is closed.
-    pub fn is_afterthought(&self) -> bool {
+    pub fn may_follow_close(&self) -> bool {
         matches!(self, Event::Transfer(transfer::Event::Rated(_)))
     }
 

@@ -23,7 +23,7 @@ pub fn evolve(
     match (state, event) {
         (None, Event::Opened(opened)) => Ok(open(id, opened, at)),
         (Some(mut conversation), event)
-            if conversation.closed.is_none() || event.is_afterthought() =>
+            if conversation.closed.is_none() || event.may_follow_close() =>
         {
             match event {
                 Event::Opened(_) => return Err(BadHistory { event: event.name() }),

@@ -118,7 +118,7 @@ pub fn not_as_expected(field: String, expected: &str) -> Remark {
 
 /// A copy of the offer with valid sample texts, to try out whether its task may go to its target
 /// whatever is wrong with the texts. `no_task` names the task of an offer that has none.
-pub fn stand_in(offer: &Offer, no_task: HandoffId) -> Option<Offer> {
+pub fn with_sample_texts(offer: &Offer, no_task: HandoffId) -> Option<Offer> {
     let task = offer.task.as_ref();
     let task_id = task.and_then(|task| task.task_id.clone());
     let task_id = task_id.filter(|id| first_hidden(id.as_str()).is_none());

@@ -178,7 +178,7 @@ impl Compiled {
         let folded = fold(text);
         let (mut path, mut hops) = (Vec::new(), Vec::new());
         // A router that is passed again chooses the same.
-        let mut chosen: HashMap<usize, Result<Option<usize>, Spent>> = HashMap::new();
+        let mut chosen: Vec<(usize, Result<Option<usize>, Spent>)> = Vec::new();
         let mut at = self.entry;
         loop {
             let node = &self.graph.nodes[at];
@@ -190,8 +190,12 @@ impl Compiled {
                 }
                 Place::Router(router) => router,
             };
-            let choose = || router.choose(node, turn, (text, &folded), is_spent);
-            let choice = *chosen.entry(at).or_insert_with(choose);
+            let before = chosen.iter().find(|(router, _)| *router == at).map(|(_, it)| *it);
+            let choice = before.unwrap_or_else(|| {
+                let choice = router.choose(node, turn, (text, &folded), is_spent);
+                chosen.push((at, choice));
+                choice
+            });
             let (to, mut reason) = match choice {
                 Ok(Some(index)) => (router.rules[index].to, node.rules[index].reason.clone()),
                 Ok(None) => (router.default, None),

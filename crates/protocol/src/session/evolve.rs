@@ -120,7 +120,7 @@ fn opened(id: &SessionId, announced: &Announced, at: Time) -> Option<Session> {
 
 impl Given {
     /// The decision that counts: a proposal of another action rejects this one.
-    pub(super) fn heeding(&self, modified: bool) -> Given {
+    pub(super) fn decision_that_counts(&self, modified: bool) -> Given {
         match self {
             Given::Decision(_) if modified => Given::Decision(Decision::Reject),
             Given::Decision(_) | Given::Response(_) => self.clone(),

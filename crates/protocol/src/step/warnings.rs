@@ -2,7 +2,7 @@
 //! is not refused.
 
 use super::{Command, Facts};
-use crate::roles::{self, Deed};
+use crate::roles::{self, RoleAction};
 use crate::warning::{self, Warning};
 use crate::{agent, conversation, graph, handoff};
 
@@ -61,13 +61,14 @@ fn unbound(restrictions: &[String]) -> impl Iterator<Item = Warning> {
 
 /// The target has roles, but none that may accept work. It may get another role later.
 fn cannot_accept(facts: &Facts) -> Option<Warning> {
-    let target = facts.agent.as_ref().filter(|it| !roles::may(&it.roles, Deed::AcceptWork))?;
+    let target =
+        facts.agent.as_ref().filter(|it| !roles::may(&it.roles, RoleAction::AcceptWork))?;
     let has: Vec<_> = target.roles.iter().map(ToString::to_string).collect();
     let detail = format!(
         "`{}` has the role {}, with which work cannot be accepted: only {} may do that",
         target.id,
         has.join(" and "),
-        Deed::AcceptWork.who(),
+        RoleAction::AcceptWork.who(),
     );
     Some(Warning::new("to_agent", detail))
 }

@@ -235,15 +235,17 @@ impl Work<'_> {
         }
     }
 
-    fn apply(&mut self, group: &mut [Job], apart: Isolation) -> rusqlite::Result<Vec<Verdict>> {
+    fn apply(&mut self, group: &mut [Job], isolation: Isolation) -> rusqlite::Result<Vec<Verdict>> {
         run_cached(self.connection, "BEGIN IMMEDIATE")?;
         let mut verdicts = Vec::with_capacity(group.len());
         for job in group {
-            let verdict = match (&mut *job, apart) {
+            let verdict = match (&mut *job, isolation) {
                 (Job::Commit(commit, _), Isolation::Never) => {
                     self.statements.write_commit(commit, self.next_seq)?
                 }
-                (Job::Commit(commit, _), Isolation::BySavepoint) => self.apply_apart(commit)?,
+                (Job::Commit(commit, _), Isolation::BySavepoint) => {
+                    self.apply_in_savepoint(commit)?
+                }
                 (Job::Together(commits, _), _) => self.apply_together(commits)?,
                 (Job::Seal(sealed, _), _) => {
                     write::write_sealed(self.connection, sealed)?;
@@ -276,7 +278,7 @@ impl Work<'_> {
         Committed { last_seq: self.next_seq - 1 }
     }
 
-    fn apply_apart(&mut self, commit: &Commit) -> rusqlite::Result<Verdict> {
+    fn apply_in_savepoint(&mut self, commit: &Commit) -> rusqlite::Result<Verdict> {
         self.apply_together(std::slice::from_ref(commit))
     }
 

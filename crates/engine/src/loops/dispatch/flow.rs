@@ -43,7 +43,7 @@ struct Measured {
 
 impl Flows {
     /// Updates the measurements with an entry about a transfer.
-    pub fn heed(&self, entry: &Entry) {
+    pub fn apply(&self, entry: &Entry) {
         #[derive(Deserialize)]
         struct Body {
             transfer: TransferId,

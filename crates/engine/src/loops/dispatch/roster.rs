@@ -45,7 +45,7 @@ impl Roster {
     }
 
     /// Notes assignments that were not made by this loop, such as a person's own pick.
-    pub fn heed(&mut self, entry: &Entry) {
+    pub fn apply(&mut self, entry: &Entry) {
         #[derive(Deserialize)]
         struct Body {
             agent: AgentId,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use engine::Engine;
-use engine::read::graphs::{Listens, RulePlace};
+use engine::read::graphs::{RulePlace, SignalReader};
 use protocol::caller::{Caller, Principal};
 use protocol::conversation::command::{Open, Say};
 use protocol::conversation::state::customer_name;
@@ -143,7 +143,7 @@ async fn version(engine: &Engine, id: ConversationId) -> u64 {
 /// Hears anger in everything.
 struct Gloomy;
 
-impl Listens for Gloomy {
+impl SignalReader for Gloomy {
     fn hear(&self, _: &str, _: Option<&str>) -> Heard {
         Heard {
             frustration: 1.0,
@@ -159,7 +159,7 @@ impl Listens for Gloomy {
 #[tokio::test]
 async fn something_else_may_listen() {
     let server = Server::with_agents(&AGENTS).await;
-    let engine = server.engine.clone().listening_with(Arc::new(Gloomy));
+    let engine = server.engine.clone().with_signal_reader(Arc::new(Gloomy));
     save(&engine, "bob", 1).await;
     let chat = open(&engine).await;
     say(&server.engine, chat).await;

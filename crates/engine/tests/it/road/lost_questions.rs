@@ -44,6 +44,21 @@ async fn ask(server: &Server, caller: &str, command: conversation::Command) {
     done.unwrap_or_else(|error| panic!("{error:?}"));
 }
 
+/// A bank whose teller holds the conversation.
+async fn bank_with_conversation() -> Server {
+    let server = bank().await;
+    let open = Open { agent: Some("teller".parse().unwrap()), ..Open::default() };
+    let open = Command::Conversation(conversation::Command::Open(Box::new(open)));
+    let opened = server.engine.submit(&operator(), conversation(), open, None).await;
+    opened.expect("an operator may open one");
+    server
+}
+
+fn route(to: &str, epoch: u64) -> conversation::Command {
+    let route: Value = json!({ "goto": to, "epoch": epoch });
+    conversation::Command::Route(serde_json::from_value(route).expect("a route"))
+}
+
 fn started() -> Said {
     let link = json!({
         "@context": ["https://aaep-protocol.org/context/v1", "urn:tasuki:aaep:v1"],
@@ -62,9 +77,7 @@ async fn asking(server: &Server) -> Vec<String> {
 async fn they_are_withdrawn_once_whoever_notices_first() {
     for lost_by in ["route", "close"] {
         for first in [First::Follower, First::Deadline, First::Producer] {
-            let server = bank().await;
-            let open = Open { agent: Some("teller".parse().unwrap()), ..Open::default() };
-            ask(&server, "teller", conversation::Command::Open(Box::new(open))).await;
+            let server = bank_with_conversation().await;
             let second = json!({ "reply_token": "rpl_2", "action": "Close the account" });
             announce(&server, vec![started(), asks(2, json!({})), asks(3, second)])
                 .await
@@ -72,10 +85,7 @@ async fn they_are_withdrawn_once_whoever_notices_first() {
             assert_eq!(asking(&server).await.len(), 1);
             server.engine.sessions().speak_due().await.unwrap();
             let command = match lost_by {
-                "route" => {
-                    let route: Value = json!({ "goto": "other", "epoch": 1 });
-                    conversation::Command::Route(serde_json::from_value(route).expect("a route"))
-                }
+                "route" => route("other", 1),
                 _ => conversation::Command::Close { reason: None },
             };
             ask(&server, "teller", command).await;
@@ -113,19 +123,11 @@ async fn they_are_withdrawn_once_whoever_notices_first() {
 #[tokio::test]
 async fn an_accept_is_lost_with_the_conversation() {
     for comes_back in [false, true] {
-        let server = bank().await;
-        let open = Open { agent: Some("teller".parse().unwrap()), ..Open::default() };
-        let open = Command::Conversation(conversation::Command::Open(Box::new(open)));
-        let opened = server.engine.submit(&operator(), conversation(), open, None).await;
-        opened.expect("an operator may open one");
+        let server = bank_with_conversation().await;
         announce(&server, vec![started(), asks(2, json!({}))]).await.expect("the session opens");
         let said = says(&server, &operator(), answer(TOKEN, Decision::Accept)).await;
         assert_eq!(said, Counted::Yes);
         assert_eq!(asking(&server).await.len(), 1, "its call was not made yet");
-        let route = |to: &str, epoch: u64| {
-            let route: Value = json!({ "goto": to, "epoch": epoch });
-            conversation::Command::Route(serde_json::from_value(route).expect("a route"))
-        };
         ask(&server, "teller", route("other", 1)).await;
         let stream = session_stream(&operator(), &session());
         let found = server.engine.sessions().question(&stream, TOKEN).await.unwrap();
@@ -158,11 +160,7 @@ async fn an_accept_is_lost_with_the_conversation() {
 async fn an_action_may_be_asked_about_twice() {
     for first in [First::Follower, First::Deadline, First::Producer] {
         for accepted in [&[TOKEN][..], &[TOKEN, "rpl_2"]] {
-            let server = bank().await;
-            let open = Open { agent: Some("teller".parse().unwrap()), ..Open::default() };
-            let open = Command::Conversation(conversation::Command::Open(Box::new(open)));
-            let opened = server.engine.submit(&operator(), conversation(), open, None).await;
-            opened.expect("an operator may open one");
+            let server = bank_with_conversation().await;
             announce(&server, vec![started(), asks(2, json!({}))]).await.expect("it opens");
             says(&server, &operator(), answer(TOKEN, Decision::Accept)).await;
             announce(&server, vec![asks(3, json!({ "reply_token": "rpl_2" }))])
@@ -197,11 +195,7 @@ async fn an_action_may_be_asked_about_twice() {
 /// What was accepted is done: nobody is told otherwise, and nothing irreversible may follow later.
 #[tokio::test]
 async fn a_used_accept_is_withdrawn_in_silence() {
-    let server = bank().await;
-    let open = Open { agent: Some("teller".parse().unwrap()), ..Open::default() };
-    let open = Command::Conversation(conversation::Command::Open(Box::new(open)));
-    let opened = server.engine.submit(&operator(), conversation(), open, None).await;
-    opened.expect("an operator may open one");
+    let server = bank_with_conversation().await;
     let mut question: Value = serde_json::from_str(asks(2, json!({})).text()).expect("JSON");
     question.as_object_mut().expect("an object").remove("irreversible");
     let question = Said::new(question.to_string()).expect("JSON");
@@ -212,10 +206,6 @@ async fn a_used_accept_is_withdrawn_in_silence() {
         event(number, "tool.invoked", call)
     };
     announce(&server, vec![call(3, false)]).await.expect("it may call");
-    let route = |to: &str, epoch: u64| {
-        let route: Value = json!({ "goto": to, "epoch": epoch });
-        conversation::Command::Route(serde_json::from_value(route).expect("a route"))
-    };
     ask(&server, "teller", route("other", 1)).await;
     ask(&server, "other", route("teller", 2)).await;
     let refused = announce(&server, vec![call(4, true)]).await;

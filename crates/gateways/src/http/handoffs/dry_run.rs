@@ -72,7 +72,7 @@ pub async fn try_out(
     let id = gateway.engine.new_handoff_id();
     let offer = match is_sound {
         true => offer,
-        false => offer.and_then(|offer| lint::stand_in(&offer, id)),
+        false => offer.and_then(|offer| lint::with_sample_texts(&offer, id)),
     };
     let Some(offer) = offer else { return Ok(DryRun { ok: false, remarks }) };
     let stream = stream(&asker.caller.teamspace, id);

@@ -12,7 +12,7 @@ use crate::handoff::state::{Approval, Handoff, Made, Stage};
 use crate::handoff::status::Status;
 use crate::notes::check_text;
 use crate::rejection::Rejection;
-use crate::roles::{self, Deed};
+use crate::roles::{self, RoleAction};
 use crate::time::Time;
 
 pub fn decide(
@@ -21,7 +21,7 @@ pub fn decide(
     context: Context<'_>,
 ) -> Result<Decision, Rejection> {
     let made = as_target(state, context, "accept")?;
-    roles::check(context.caller, Deed::AcceptWork, "accept")?;
+    roles::check(context.caller, RoleAction::AcceptWork, "accept")?;
     match made.stage {
         Stage::Proposed(_) => {}
         Stage::Validating(_)

@@ -9,7 +9,7 @@ use crate::handoff::reject_reason::RejectReason;
 use crate::handoff::state::{Approval, Checks, Handoff, Made, Stage};
 use crate::notes::check_text;
 use crate::rejection::Rejection;
-use crate::roles::{self, Deed};
+use crate::roles::{self, RoleAction};
 
 pub fn approve(
     state: Option<&Handoff>,
@@ -100,7 +100,7 @@ fn awaiting<'a>(
         needed: "one that waits for an approval",
     };
     let Handoff::Made(made) = handoff else { return Err(wrong_state) };
-    roles::check(context.caller, Deed::Approve { guarded: made.terms.is_guarded }, action)?;
+    roles::check(context.caller, RoleAction::Approve { guarded: made.terms.is_guarded }, action)?;
     match (&made.stage, made.approval) {
         (Stage::Proposed(_) | Stage::Validating(_), Approval::Wanted) => Ok(made),
         (_, _) => Err(wrong_state),

@@ -8,7 +8,7 @@ use crate::handoff::state::Handoff;
 use crate::handoff::status::Status;
 use crate::notes::check_text;
 use crate::rejection::Rejection;
-use crate::roles::{self, Deed};
+use crate::roles::{self, RoleAction};
 
 pub fn decide(
     state: Option<&Handoff>,
@@ -26,7 +26,7 @@ pub fn decide(
     if let Handoff::Made(made) = handoff
         && made.terms.is_guarded
     {
-        roles::check(context.caller, Deed::CloseGuarded, "close")?;
+        roles::check(context.caller, RoleAction::CloseGuarded, "close")?;
     }
     let wrong_state =
         |needed| Err(Rejection::WrongState { action: "close", state: handoff.status(), needed });

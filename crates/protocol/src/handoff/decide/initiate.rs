@@ -20,7 +20,7 @@ use crate::handoff::workq;
 use crate::ids::{AgentId, HandoffId, ThreadId};
 use crate::notes::check_text;
 use crate::rejection::{Conflict, Rejection};
-use crate::roles::{self, Deed};
+use crate::roles::{self, RoleAction};
 use crate::stored::Document;
 
 /// Cycles are refused already, so this only bounds the size of a chain in every package. A longer
@@ -186,7 +186,7 @@ fn check_task(
     let task = match before {
         Some(before) => before,
         None => {
-            roles::check(context.caller, Deed::CreateTask, "initiate")?;
+            roles::check(context.caller, RoleAction::CreateTask, "initiate")?;
             let (chain, kind) = (vec![sender.clone()], offered.unwrap_or_default());
             Task { chain, kind, ..Task::default() }
         }

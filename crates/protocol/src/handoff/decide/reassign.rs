@@ -12,7 +12,7 @@ use crate::handoff::gate::read_package;
 use crate::handoff::state::{Handoff, Made, Stage};
 use crate::notes::check_text;
 use crate::rejection::Rejection;
-use crate::roles::{self, Deed};
+use crate::roles::{self, RoleAction};
 use crate::time::Time;
 
 pub fn decide(
@@ -26,7 +26,7 @@ pub fn decide(
     }
     let made = under_way(handoff)?;
     if made.terms.is_guarded {
-        roles::check(context.caller, Deed::CloseGuarded, "reassign")?;
+        roles::check(context.caller, RoleAction::CloseGuarded, "reassign")?;
     }
     check_no_parts(made, "reassign")?;
     if reassign.why.trim().is_empty() {

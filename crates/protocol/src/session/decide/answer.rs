@@ -41,7 +41,7 @@ pub fn decide(
     if !session.stands(&answer.reply_token, context.facts.conversation.as_deref()) {
         return Err(no(Unanswered::Withdrawn));
     }
-    let given = answer.given.heeding(answer.modified_action.is_some());
+    let given = answer.given.decision_that_counts(answer.modified_action.is_some());
     let mut machine = session.machine.clone();
     let until = context.now.plus(context.facts.settings.consent_lasts());
     let is_by_a_person = !is_automatic(answer.decided_by.as_deref());
