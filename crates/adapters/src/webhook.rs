@@ -8,18 +8,19 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
 use engine::loops::deliver::Delivery;
+use engine::loops::destinations::{CallFailure, RETRY_AFTER_MAX};
 use engine::loops::wake::WakeCall;
 use http_body_util::{BodyExt, Full, Limited};
-use hyper::header::CONTENT_TYPE;
+use hyper::header::{CONTENT_TYPE, RETRY_AFTER};
 use hyper::{Method, StatusCode};
 use protocol::conversation::part::Part;
 use protocol::json::{self as strict, Bounds};
 use protocol::step::Wake;
-use protocol::time::Time;
+use protocol::time::{Span, Time};
 use protocol::wake::{self, Secret, UrlUse, WakeKey};
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -119,8 +120,7 @@ impl Webhook {
         Self { call_ms_max: ms_max, turn_ms_max: ms_max, ..self }
     }
 
-    /// `Err` says what went wrong, in words that repeat nothing of the URL or the answer.
-    pub async fn call(&self, call: &WakeCall) -> Result<(), String> {
+    pub async fn call(&self, call: &WakeCall) -> Result<(), CallFailure> {
         let Wake { agent, message, .. } = &call.wake;
         let posting = self.post(Signed {
             url: &call.url,
@@ -131,12 +131,12 @@ impl Webhook {
             url_use: UrlUse::Call,
         });
         let calling = timeout(Duration::from_millis(self.call_ms_max), posting);
-        let answer = calling.await.unwrap_or(Err(TOO_SLOW.to_owned()))?;
-        taken(answer.response.status())
+        let answer = calling.await.unwrap_or_else(|_| Err(CallFailure::down(TOO_SLOW)))?;
+        taken(&answer, call.at)
     }
 
     /// The same for a turn of a conversation.
-    pub async fn deliver(&self, delivery: &Delivery) -> Result<Option<Vec<Part>>, String> {
+    pub async fn deliver(&self, delivery: &Delivery) -> Result<Option<Vec<Part>>, CallFailure> {
         let posting = async {
             let mut answer = self
                 .post(Signed {
@@ -148,22 +148,27 @@ impl Webhook {
                     url_use: UrlUse::Turns,
                 })
                 .await?;
-            taken(answer.response.status())?;
+            taken(&answer, delivery.at)?;
             let body = Limited::new(answer.response.body_mut(), ANSWER_BYTES_MAX).collect().await;
-            Ok(body.map_err(|_| "the answer of the agent is cut off or too long")?.to_bytes())
+            let cut_off =
+                |_| CallFailure::refused("the answer of the agent is cut off or too long");
+            Ok(body.map_err(cut_off)?.to_bytes())
         };
         let delivering = timeout(Duration::from_millis(self.turn_ms_max), posting);
-        read_answer(&delivering.await.unwrap_or(Err(TOO_SLOW.to_owned()))?)
+        read_answer(&delivering.await.unwrap_or_else(|_| Err(CallFailure::down(TOO_SLOW)))?)
     }
 
-    async fn post(&self, signed: Signed<'_>) -> Result<HttpAnswer, String> {
-        let location = Location::parse(signed.url).ok_or(NOT_PLAIN)?;
-        let reach = self.reach(&location, signed.url_use)?;
+    async fn post(&self, signed: Signed<'_>) -> Result<HttpAnswer, CallFailure> {
+        let not_plain = || CallFailure::refused(NOT_PLAIN);
+        let location = Location::parse(signed.url).ok_or_else(not_plain)?;
+        let reach = self.reach(&location, signed.url_use).map_err(CallFailure::refused)?;
         let stream = network::reach(&*self.network, &self.tls, &location, reach).await.map_err(
             |unreached| match unreached {
-                Unreached::Unresolved => "the name in its URL cannot be resolved",
-                Unreached::NotPublic => unreachable_because(reach),
-                Unreached::Unanswered => "the agent cannot be reached",
+                Unreached::Unresolved => {
+                    CallFailure::down("the name in its URL cannot be resolved")
+                }
+                Unreached::NotPublic => CallFailure::refused(unreachable_because(reach)),
+                Unreached::Unanswered => CallFailure::down("the agent cannot be reached"),
             },
         )?;
         let Signed { secret, id, at, body, .. } = signed;
@@ -173,9 +178,9 @@ impl Webhook {
             .header("webhook-timestamp", wake::seconds(at))
             .header("webhook-signature", secret.signature(&id, at, body.as_bytes()))
             .body(Full::new(Bytes::from(body)))
-            .map_err(|_| "its URL is not a plain one")?;
+            .map_err(|_| not_plain())?;
         let answer = network::send(stream, request).await;
-        Ok(answer.map_err(|_| "the agent does not answer as HTTP asks")?)
+        answer.map_err(|_| CallFailure::down("the agent does not answer as HTTP asks"))
     }
 }
 
@@ -207,18 +212,39 @@ fn is_this_machine(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }
 
-fn taken(status: StatusCode) -> Result<(), String> {
-    match status {
-        status if status.is_success() => Ok(()),
-        status if status.is_redirection() => {
-            Err("the agent redirects, which is not followed".to_owned())
-        }
-        status => Err(format!("the agent answered {}", status.as_u16())),
+fn taken(answer: &HttpAnswer, now: Time) -> Result<(), CallFailure> {
+    let status = answer.response.status();
+    if status.is_success() {
+        return Ok(());
     }
+    if status.is_redirection() {
+        return Err(CallFailure::refused("the agent redirects, which is not followed"));
+    }
+    let detail = format!("the agent answered {}", status.as_u16());
+    if !status.is_server_error() && status != StatusCode::TOO_MANY_REQUESTS {
+        return Err(CallFailure::refused(detail));
+    }
+    let asked = answer.response.headers().get(RETRY_AFTER).and_then(|it| it.to_str().ok());
+    let retry_after = asked.and_then(|asked| retry_after(asked, now));
+    Err(CallFailure { retry_after, ..CallFailure::down(detail) })
+}
+
+/// Seconds, or a date. More than the longest pause that is honoured is that pause.
+fn retry_after(asked: &str, now: Time) -> Option<Span> {
+    let asked = asked.trim();
+    let is_number = !asked.is_empty() && asked.bytes().all(|byte| byte.is_ascii_digit());
+    let millis = match is_number {
+        true => asked.parse::<i64>().unwrap_or(i64::MAX).saturating_mul(1_000),
+        false => {
+            let date = httpdate::parse_http_date(asked).ok()?.duration_since(UNIX_EPOCH).ok()?;
+            i64::try_from(date.as_millis()).ok()?.saturating_sub(now.as_millis())
+        }
+    };
+    (millis > 0).then(|| Span::from_millis(millis.min(RETRY_AFTER_MAX.as_millis())))
 }
 
 /// Nothing, or `{ "parts": [...] }`.
-fn read_answer(bytes: &[u8]) -> Result<Option<Vec<Part>>, String> {
+fn read_answer(bytes: &[u8]) -> Result<Option<Vec<Part>>, CallFailure> {
     if bytes.trim_ascii().is_empty() {
         return Ok(None);
     }
@@ -230,7 +256,7 @@ fn read_answer(bytes: &[u8]) -> Result<Option<Vec<Part>>, String> {
     };
     let parts = parts.and_then(|parts| serde_json::from_value(parts).ok());
     let expected = "the answer of the agent is neither empty nor { \"parts\": [...] }";
-    parts.map(Some).ok_or(expected.to_owned())
+    parts.map(Some).ok_or_else(|| CallFailure::refused(expected))
 }
 
 /// The body that Standard Webhooks defines: a type, a time, and the data.
@@ -248,4 +274,29 @@ fn body(call: &WakeCall) -> String {
         },
     })
     .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        let now = "2026-11-18T08:00:00Z".parse().expect("a time");
+        for (asked, seconds) in [
+            ("120", Some(120)),
+            (" 7 ", Some(7)),
+            ("0", None),
+            ("99999999999999999999", Some(3_600)),
+            ("Wed, 18 Nov 2026 08:00:30 GMT", Some(30)),
+            ("Wed, 18 Nov 2026 07:00:00 GMT", None),
+            ("Fri, 31 Dec 2027 23:59:59 GMT", Some(3_600)),
+            ("soon", None),
+            ("-5", None),
+            ("", None),
+        ] {
+            let expected = seconds.map(|seconds: i64| Span::from_millis(seconds * 1_000));
+            assert_eq!(retry_after(asked, now), expected, "{asked:?}");
+        }
+    }
 }

@@ -35,7 +35,9 @@ use ledger::seal::CheckpointSink;
 use ledger::{fork, seal};
 use loops::outbox::Adapter;
 use loops::retention::Retention;
-use loops::{connections, deadlines, deliver, dispatch, notices, outbox, outbox_pools, retention};
+use loops::{
+    connections, deadlines, destinations, dispatch, notices, outbox, outbox_pools, retention,
+};
 use ports::clock::Clock;
 use ports::ids::Ids;
 use ports::store::Store;
@@ -62,7 +64,7 @@ pub struct Engine {
     /// Rung when there is a new effect to carry out.
     outbox_bells: Arc<outbox_pools::Bells>,
     outside: Arc<outbox::Outside>,
-    telling: Arc<deliver::RunningDeliveries>,
+    destinations: Arc<destinations::Destinations>,
     reply_key: Arc<ReplyKey>,
     cursor_key: Arc<CursorKey>,
     asked: Arc<listening::AnswerableQuestions>,
@@ -132,7 +134,7 @@ impl Engine {
             roster: Arc::default(),
             outbox_bells: Arc::default(),
             outside: Arc::default(),
-            telling: Arc::default(),
+            destinations: Arc::default(),
             reply_key,
             cursor_key,
             asked: Arc::default(),

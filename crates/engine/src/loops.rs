@@ -3,6 +3,7 @@
 pub mod connections;
 pub mod deadlines;
 pub mod deliver;
+pub mod destinations;
 pub mod dispatch;
 pub mod notices;
 pub mod outbox;

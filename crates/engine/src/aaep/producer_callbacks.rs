@@ -16,6 +16,7 @@ use serde_json::json;
 use crate::aaep::sessions::Question;
 use crate::loops::Outbox;
 use crate::loops::deliver::Delivery;
+use crate::loops::destinations::CallFailure;
 use crate::loops::outbox::Adapter;
 use crate::ports::outbox::Claimed;
 use crate::ports::store::StoreError;
@@ -32,8 +33,8 @@ impl Outbox<'_> {
         tell: &Tell,
         adapter: &dyn Adapter,
     ) -> Result<(), StoreError> {
-        if let Err(detail) = self.hand_over_decision(claimed, tell, adapter).await? {
-            return self.engine.store.write_outbox(self.again_later(claimed, detail)).await;
+        if let Err(failure) = self.hand_over_decision(claimed, tell, adapter).await? {
+            return self.engine.store.write_outbox(self.again_later(claimed, failure)).await;
         }
         let caller = Caller::system(claimed.stream.teamspace.clone());
         let reply_token = tell.reply_token.clone();
@@ -43,7 +44,8 @@ impl Outbox<'_> {
             Ok(_) => Ok(()),
             Err(SubmitError::Store(error)) => Err(error),
             Err(error) => {
-                self.engine.store.write_outbox(self.again_later(claimed, error.to_string())).await
+                let failure = CallFailure::refused(error.to_string());
+                self.engine.store.write_outbox(self.again_later(claimed, failure)).await
             }
         }
     }
@@ -53,7 +55,7 @@ impl Outbox<'_> {
         claimed: &Claimed,
         tell: &Tell,
         adapter: &dyn Adapter,
-    ) -> Result<Result<(), String>, StoreError> {
+    ) -> Result<Result<(), CallFailure>, StoreError> {
         let stream = &claimed.stream;
         // Without a question, or an endpoint, there is nothing more to tell.
         let Some(question) = self.engine.sessions().question(stream, &tell.reply_token).await?
@@ -64,6 +66,10 @@ impl Outbox<'_> {
         let Some(body) = body(tell, at, &question) else { return Ok(Ok(())) };
         let agent = self.engine.agent(&stream.teamspace, tell.agent.clone()).await?;
         let Some(url) = agent.and_then(|agent| agent.endpoint) else { return Ok(Ok(())) };
+        let call = match self.engine.destinations.begin(&stream.teamspace, &url, at) {
+            Ok(call) => call,
+            Err(failure) => return Ok(Err(failure)),
+        };
         let delivery = Delivery {
             url,
             teamspace: stream.teamspace.clone(),
@@ -72,8 +78,10 @@ impl Outbox<'_> {
             at,
             body,
         };
+        let answered = self.while_renewing(claimed, adapter.deliver(delivery)).await;
+        call.end(&answered, self.engine.clock.now());
         // The producer's response to a decision is not used.
-        Ok(self.while_renewing(claimed, adapter.deliver(delivery)).await.map(|_| ()))
+        Ok(answered.map(|_| ()))
     }
 }
 

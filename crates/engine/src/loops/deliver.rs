@@ -1,10 +1,8 @@
 //! Delivers what was said in a conversation to the endpoint of its holder: at least once, in order,
 //! and never to a former holder. The holder's answer counts for the epoch of the delivery.
 
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
 
 use protocol::caller::{Caller, Principal};
 use protocol::conversation::command::Say;
@@ -16,13 +14,11 @@ use protocol::time::{Span, Time};
 use protocol::{canonical, codec, conversation};
 
 use crate::loops::Outbox;
+use crate::loops::destinations::CallFailure;
 use crate::loops::outbox::Adapter;
 use crate::ports::outbox::Claimed;
 use crate::ports::store::{Sequenced, StoreError, StoreReads};
 use crate::road::submit::{Key, SubmitError};
-
-/// The limit per agent, so that a slow agent leaves places for the others.
-pub const TURNS_OF_AN_AGENT_MAX: usize = 16;
 
 /// A customer waits for an answer, so even an endpoint that was down for an hour is retried four
 /// times a minute.
@@ -42,48 +38,7 @@ pub struct Delivery {
 }
 
 /// The result: the agent's answer, if it gives one at once, or what went wrong.
-pub type Answered = Pin<Box<dyn Future<Output = Result<Option<Vec<Part>>, String>> + Send>>;
-
-/// How many deliveries are running for each agent.
-#[derive(Debug, Default)]
-pub(crate) struct RunningDeliveries {
-    running: Mutex<BTreeMap<(TeamspaceId, AgentId), usize>>,
-}
-
-/// One running delivery of an agent.
-struct RunningDelivery {
-    telling: Arc<RunningDeliveries>,
-    whose: (TeamspaceId, AgentId),
-}
-
-impl RunningDeliveries {
-    fn place(
-        self: &Arc<Self>,
-        teamspace: &TeamspaceId,
-        agent: &AgentId,
-    ) -> Option<RunningDelivery> {
-        let whose = (teamspace.clone(), agent.clone());
-        let mut running = self.running.lock().expect("nothing panics in here");
-        let n_running = running.entry(whose.clone()).or_default();
-        if *n_running >= TURNS_OF_AN_AGENT_MAX {
-            return None;
-        }
-        *n_running += 1;
-        Some(RunningDelivery { telling: Arc::clone(self), whose })
-    }
-}
-
-impl Drop for RunningDelivery {
-    fn drop(&mut self) {
-        let mut running = self.telling.running.lock().expect("nothing panics in here");
-        match running.get_mut(&self.whose) {
-            Some(n_running) if *n_running > 1 => *n_running -= 1,
-            Some(_) | None => {
-                running.remove(&self.whose);
-            }
-        }
-    }
-}
+pub type Answered = Pin<Box<dyn Future<Output = Result<Option<Vec<Part>>, CallFailure>> + Send>>;
 
 impl Outbox<'_> {
     /// Delivers to the holder, and records the result.
@@ -93,39 +48,34 @@ impl Outbox<'_> {
         turn: &Turn,
         adapter: &dyn Adapter,
     ) -> Result<(), StoreError> {
-        let Some(_place) = self.engine.telling.place(&claimed.stream.teamspace, &turn.agent) else {
-            let error = "the agent is being told as much as it may be at once".to_owned();
-            return self.put_off(claimed, error).await;
-        };
         let told = match self.hand_over(claimed, turn, adapter).await? {
             Ok(Some(parts)) => self.say_answer(claimed, turn, parts).await?,
             Ok(None) => Ok(()),
-            Err(detail) => Err(detail),
+            Err(failure) => Err(failure),
         };
         let Turn { epoch, through, .. } = *turn;
-        let (command, error) = match told {
-            Ok(()) => (conversation::Command::Delivered { epoch, through }, String::new()),
-            Err(detail) => {
-                let error = detail.clone();
-                (conversation::Command::NotDelivered { epoch, through, detail }, error)
+        let command = match &told {
+            Ok(()) => conversation::Command::Delivered { epoch, through },
+            Err(failure) => {
+                let detail = failure.detail.clone();
+                conversation::Command::NotDelivered { epoch, through, detail }
             }
         };
         let caller = Caller::system(claimed.stream.teamspace.clone());
         let command = Command::Conversation(command);
-        let error = match self.engine.submit(&caller, claimed.stream.clone(), command, None).await {
-            Ok(_) => error,
-            Err(SubmitError::Store(error)) => return Err(error),
-            Err(rejected) => rejected.to_string(),
+        let submitted = self.engine.submit(&caller, claimed.stream.clone(), command, None).await;
+        let failure = match (submitted, told) {
+            (Ok(_), Ok(())) => CallFailure::refused(""),
+            (Ok(_), Err(failure)) => failure,
+            (Err(SubmitError::Store(error)), _) => return Err(error),
+            (Err(rejected), _) => CallFailure::refused(rejected.to_string()),
         };
         // Once it is done, the state no longer wants it, and there is no row to write to.
-        match self.work(claimed).await? {
-            Some(_) => self.put_off(claimed, error).await,
-            None => Ok(()),
+        if self.work(claimed).await?.is_none() {
+            return Ok(());
         }
-    }
-
-    async fn put_off(self, claimed: &Claimed, error: String) -> Result<(), StoreError> {
-        self.engine.store.write_outbox(self.again_within(RETRY_AFTER_MAX, claimed, error)).await
+        let again = self.again_within(RETRY_AFTER_MAX, claimed, failure);
+        self.engine.store.write_outbox(again).await
     }
 
     async fn hand_over(
@@ -133,11 +83,11 @@ impl Outbox<'_> {
         claimed: &Claimed,
         turn: &Turn,
         adapter: &dyn Adapter,
-    ) -> Result<Result<Option<Vec<Part>>, String>, StoreError> {
+    ) -> Result<Result<Option<Vec<Part>>, CallFailure>, StoreError> {
         let stream = &claimed.stream;
         let agent = self.engine.agent(&stream.teamspace, turn.agent.clone()).await?;
         let Some(url) = agent.and_then(|agent| agent.endpoint) else {
-            return Ok(Err("the agent has no endpoint any more".to_owned()));
+            return Ok(Err(CallFailure::refused("the agent has no endpoint any more")));
         };
         let n_lines = usize::try_from(turn.through - turn.after).unwrap_or_default();
         let lines = self.engine.store.transcript(stream, turn.after, n_lines).await?;
@@ -147,6 +97,10 @@ impl Outbox<'_> {
             return Ok(Ok(None));
         }
         let at = self.engine.clock.now();
+        let call = match self.engine.destinations.begin(&stream.teamspace, &url, at) {
+            Ok(call) => call,
+            Err(failure) => return Ok(Err(failure)),
+        };
         let delivery = Delivery {
             url,
             teamspace: stream.teamspace.clone(),
@@ -155,7 +109,9 @@ impl Outbox<'_> {
             at,
             body: turn.body(&stream.teamspace, at, &lines),
         };
-        Ok(self.while_renewing(claimed, adapter.deliver(delivery)).await)
+        let answered = self.while_renewing(claimed, adapter.deliver(delivery)).await;
+        call.end(&answered, self.engine.clock.now());
+        Ok(answered)
     }
 
     /// Records the agent's immediate answer as if the agent had sent it in a request. The
@@ -165,7 +121,7 @@ impl Outbox<'_> {
         claimed: &Claimed,
         turn: &Turn,
         parts: Vec<Part>,
-    ) -> Result<Result<(), String>, StoreError> {
+    ) -> Result<Result<(), CallFailure>, StoreError> {
         let teamspace = claimed.stream.teamspace.clone();
         let caller = Caller {
             roles: self.engine.access().roles_of(&teamspace, &turn.agent).await?,
@@ -180,7 +136,10 @@ impl Outbox<'_> {
         match self.engine.submit(&caller, claimed.stream.clone(), command, Some(key)).await {
             Ok(_) => Ok(Ok(())),
             Err(SubmitError::Store(error)) => Err(error),
-            Err(error) => Ok(Err(format!("what the agent answered is refused: {error}"))),
+            Err(error) => {
+                let detail = format!("what the agent answered is refused: {error}");
+                Ok(Err(CallFailure::refused(detail)))
+            }
         }
     }
 }

@@ -21,6 +21,7 @@ use tokio::task::{self, JoinError, JoinSet};
 use crate::Engine;
 use crate::loops::Outbox;
 use crate::loops::deliver::{Answered as Told, Delivery};
+use crate::loops::destinations::{CallFailure, FailureCause};
 use crate::loops::outbox_pools::{FULL_POOL_RUN_MAX, LEASE, Pool, Rings};
 use crate::loops::wake::{Taken, WakeCall};
 use crate::ports::outbox::{Claimed, OutboxWrite, Outstanding};
@@ -62,7 +63,7 @@ pub trait Adapter: Send + Sync + 'static {
     /// same id.
     fn deliver(&self, delivery: Delivery) -> Told {
         drop(delivery);
-        Box::pin(std::future::ready(Err("turns cannot be delivered here".to_owned())))
+        Box::pin(std::future::ready(Err(CallFailure::refused("turns cannot be delivered here"))))
     }
 
     /// Why a URL is never called as this server is set up, as far as the URL alone tells.
@@ -225,8 +226,8 @@ impl Outbox<'_> {
         tokio::select! {
             done = self.carry_out(claimed, adapter) => done,
             () = must_make_room => {
-                let error = "it was slow, and others were waiting".to_owned();
-                self.engine.store.write_outbox(self.again_later(claimed, error)).await
+                let failure = CallFailure::down("it was slow, and others were waiting");
+                self.engine.store.write_outbox(self.again_later(claimed, failure)).await
             }
         }
     }
@@ -265,7 +266,8 @@ impl Outbox<'_> {
         if self.work(claimed).await?.is_none() {
             return Ok(());
         }
-        self.engine.store.write_outbox(self.again_later(claimed, error)).await
+        let failure = CallFailure::down(error);
+        self.engine.store.write_outbox(self.again_later(claimed, failure)).await
     }
 
     /// The work for a claimed effect, if the stream still wants it.
@@ -310,8 +312,8 @@ impl Outbox<'_> {
         }
     }
 
-    pub(crate) fn again_later(self, claimed: &Claimed, error: String) -> OutboxWrite {
-        self.again_within(RETRY_AFTER_MAX, claimed, error)
+    pub(crate) fn again_later(self, claimed: &Claimed, failure: CallFailure) -> OutboxWrite {
+        self.again_within(RETRY_AFTER_MAX, claimed, failure)
     }
 
     /// The same, with another limit for the pause.
@@ -319,18 +321,25 @@ impl Outbox<'_> {
         self,
         pause_max: Span,
         claimed: &Claimed,
-        error: String,
+        failure: CallFailure,
     ) -> OutboxWrite {
-        if claimed.attempt >= ATTEMPTS_MAX {
+        let CallFailure { detail: error, cause, retry_after } = failure;
+        let is_try = cause != FailureCause::NotTried;
+        if is_try && claimed.attempt >= ATTEMPTS_MAX {
             return put_away(claimed, error);
         }
         let doublings = claimed.attempt.saturating_sub(1).min(20);
         let pause = RETRY_AFTER_MIN.as_millis() << doublings;
         let pause = pause.min(pause_max.as_millis());
+        let pause = match retry_after {
+            Some(asked) if is_try => pause.max(asked.as_millis()),
+            Some(asked) => asked.as_millis(),
+            None => pause,
+        };
         // Up to a quarter more, so that effects that failed together are not retried together.
         let jitter = i64::from(self.engine.ids.bytes()[0]) * pause / 1_024;
         let due = self.engine.clock.now().plus(Span::from_millis(pause + jitter));
-        OutboxWrite::PutOff { claimed: claimed.clone(), due, error }
+        OutboxWrite::PutOff { claimed: claimed.clone(), due, error, is_try }
     }
 }
 

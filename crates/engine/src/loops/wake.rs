@@ -11,6 +11,7 @@ use protocol::step::{Command, Wake};
 use protocol::time::Time;
 
 use crate::loops::Outbox;
+use crate::loops::destinations::CallFailure;
 use crate::loops::outbox::Adapter;
 use crate::ports::outbox::Claimed;
 use crate::ports::store::StoreError;
@@ -31,7 +32,7 @@ pub struct WakeCall {
 }
 
 /// The result of a call: nothing if it was taken, or what went wrong.
-pub type Taken = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+pub type Taken = Pin<Box<dyn Future<Output = Result<(), CallFailure>> + Send>>;
 
 impl Outbox<'_> {
     /// Calls, and records the result: that the call was taken, or that it was tried often enough.
@@ -44,10 +45,10 @@ impl Outbox<'_> {
         let agent = wake.agent.clone();
         let command = match self.call(claimed, wake, adapter).await? {
             Ok(()) => message::Command::Woken { agent },
-            Err(detail) if claimed.attempt < ATTEMPTS_MAX => {
-                return self.engine.store.write_outbox(self.again_later(claimed, detail)).await;
+            Err(failure) if claimed.attempt < ATTEMPTS_MAX => {
+                return self.engine.store.write_outbox(self.again_later(claimed, failure)).await;
             }
-            Err(detail) => message::Command::NotWoken { agent, detail },
+            Err(failure) => message::Command::NotWoken { agent, detail: failure.detail },
         };
         let caller = Caller::system(claimed.stream.teamspace.clone());
         let command = Command::Message(command);
@@ -56,7 +57,8 @@ impl Outbox<'_> {
             Ok(_) => Ok(()),
             Err(SubmitError::Store(error)) => Err(error),
             Err(error) => {
-                self.engine.store.write_outbox(self.again_later(claimed, error.to_string())).await
+                let failure = CallFailure::refused(error.to_string());
+                self.engine.store.write_outbox(self.again_later(claimed, failure)).await
             }
         }
     }
@@ -66,13 +68,21 @@ impl Outbox<'_> {
         claimed: &Claimed,
         wake: Wake,
         adapter: &dyn Adapter,
-    ) -> Result<Result<(), String>, StoreError> {
+    ) -> Result<Result<(), CallFailure>, StoreError> {
         let teamspace = claimed.stream.teamspace.clone();
         let agent = self.engine.agent(&teamspace, wake.agent.clone()).await?;
         let Some(url) = agent.and_then(|agent| agent.wake_url) else {
-            return Ok(Err("the agent is not called any more".to_owned()));
+            return Ok(Err(CallFailure::refused("the agent is not called any more")));
         };
-        let call = WakeCall { url, teamspace, wake, at: self.engine.clock.now() };
-        Ok(self.while_renewing(claimed, adapter.wake(call)).await)
+        let at = self.engine.clock.now();
+        let running = match self.engine.destinations.begin(&teamspace, &url, at) {
+            Ok(running) => running,
+            // Counted like a call that failed: a critical message is of use for minutes only.
+            Err(failure) => return Ok(Err(CallFailure::refused(failure.detail))),
+        };
+        let call = WakeCall { url, teamspace, wake, at };
+        let taken = self.while_renewing(claimed, adapter.wake(call)).await;
+        running.end(&taken, self.engine.clock.now());
+        Ok(taken)
     }
 }

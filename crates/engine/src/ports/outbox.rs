@@ -37,8 +37,8 @@ pub struct Claimed {
 pub enum OutboxWrite {
     /// It takes longer.
     Renew { claimed: Claimed, until: Time },
-    /// It failed and is retried at `due`.
-    PutOff { claimed: Claimed, due: Time, error: String },
+    /// It failed and is retried at `due`. Only a try counts.
+    PutOff { claimed: Claimed, due: Time, error: String, is_try: bool },
     /// It failed too often. It stays until an operator revives it.
     GiveUp { claimed: Claimed, error: String },
     /// The process that held these is gone.

@@ -39,7 +39,7 @@ impl Tables {
 
     pub(super) fn write_outbox(&mut self, write: OutboxWrite) {
         let nobody = Time::from_millis(0);
-        let (claimed, due, leased_until, error) = match write {
+        let (claimed, due, is_try, error) = match write {
             OutboxWrite::Revive { teamspace, now } => {
                 for ((stream, _), row) in &mut self.outbox {
                     if stream.teamspace == teamspace && row.due.is_none() {
@@ -69,12 +69,15 @@ impl Tables {
                 }
                 return;
             }
-            OutboxWrite::PutOff { claimed, due, error } => (claimed, Some(due), nobody, error),
-            OutboxWrite::GiveUp { claimed, error } => (claimed, None, nobody, error),
+            OutboxWrite::PutOff { claimed, due, error, is_try } => {
+                (claimed, Some(due), is_try, error)
+            }
+            OutboxWrite::GiveUp { claimed, error } => (claimed, None, true, error),
         };
-        let attempts = claimed.attempt;
+        let attempt = claimed.attempt;
         let key = (claimed.stream, claimed.effect);
-        if let Some(row) = self.outbox.get_mut(&key).filter(|row| row.attempts == attempts) {
+        if let Some(row) = self.outbox.get_mut(&key).filter(|row| row.attempts == attempt) {
+            let (attempts, leased_until) = (attempt - u32::from(!is_try), nobody);
             *row = OutboxRow { due, leased_until, attempts, error: Some(error) };
         }
     }

@@ -87,9 +87,17 @@ pub fn write(connection: &Connection, write: &OutboxWrite) -> Result<()> {
             Some(*until),
             None,
         ),
-        OutboxWrite::PutOff { claimed, due, error } => (
-            "UPDATE outbox SET due = ?5, leased_until = 0, error = ?6
-             WHERE teamspace = ?1 AND subject = ?2 AND name = ?3 AND attempts = ?4",
+        OutboxWrite::PutOff { claimed, due, error, is_try } => (
+            match is_try {
+                true => {
+                    "UPDATE outbox SET due = ?5, leased_until = 0, error = ?6
+                     WHERE teamspace = ?1 AND subject = ?2 AND name = ?3 AND attempts = ?4"
+                }
+                false => {
+                    "UPDATE outbox SET due = ?5, leased_until = 0, error = ?6, attempts = ?4 - 1
+                     WHERE teamspace = ?1 AND subject = ?2 AND name = ?3 AND attempts = ?4"
+                }
+            },
             claimed,
             Some(*due),
             Some(error),

@@ -3,6 +3,7 @@
 
 mod calling;
 mod hand_back;
+mod pauses;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -88,6 +89,16 @@ impl World {
         let say = json!({ "parts": [{ "type": "text", "text": text }] });
         let say: Say = serde_json::from_value(say).expect("a message");
         self.ask(&self.customer, Asked::Say(say)).await;
+    }
+
+    /// From now on this is about a new conversation with bob.
+    async fn open_another(&mut self) {
+        let conversation = self.engine.new_conversation_id();
+        self.stream.subject = Subject::Conversation(conversation);
+        self.customer.principal = Principal::Customer(customer_name(conversation));
+        let open = json!({ "agent": "bob", "topology": free() });
+        let open: Open = serde_json::from_value(open).expect("a conversation");
+        self.ask(&agent("alice"), Asked::Open(Box::new(open))).await;
     }
 
     async fn bob_routes(&self, to: &str) {

@@ -13,6 +13,8 @@ use tokio::task::JoinHandle;
 #[derive(Debug, Clone)]
 pub enum Answer {
     Status(u16),
+    /// 503, to be tried again after so many seconds.
+    Busy(u32),
     Redirect(String),
     /// 200 with this body.
     Says(String),
@@ -100,6 +102,9 @@ async fn give(mut stream: TcpStream, answer: Answer) {
         |body: &str| format!("HTTP/1.1 200 x\r\ncontent-length: {}\r\n\r\n{body}", body.len());
     let answer = match answer {
         Answer::Status(code) => format!("HTTP/1.1 {code} x\r\ncontent-length: 0\r\n\r\n"),
+        Answer::Busy(seconds) => {
+            format!("HTTP/1.1 503 x\r\nretry-after: {seconds}\r\ncontent-length: 0\r\n\r\n")
+        }
         Answer::Redirect(to) => {
             format!("HTTP/1.1 307 x\r\nlocation: {to}\r\ncontent-length: 0\r\n\r\n")
         }

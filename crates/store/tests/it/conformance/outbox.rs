@@ -119,12 +119,17 @@ pub async fn an_effect_that_failed_comes_back_when_it_is_due(place: Place) {
     wanting(&place, 1, &["look"]).await;
     let claimed = claim(store, later(1), later(2), 1).await.remove(0);
     let error = "no answer".to_owned();
-    let put_off = OutboxWrite::PutOff { claimed, due: later(7), error };
+    let put_off = OutboxWrite::PutOff { claimed, due: later(7), error, is_try: true };
     store.write_outbox(put_off).await.unwrap();
     assert!(claim(store, later(6), later(9), 1).await.is_empty());
     let lying = store.outstanding(&teamspace("default"), 10).await.unwrap();
     assert_eq!(lying[0].error.as_deref(), Some("no answer"));
-    assert_eq!(claim(store, later(7), later(9), 1).await[0].attempt, 2);
+    let claimed = claim(store, later(7), later(9), 1).await.remove(0);
+    assert_eq!(claimed.attempt, 2);
+    let error = "paused".to_owned();
+    let put_off = OutboxWrite::PutOff { claimed, due: later(10), error, is_try: false };
+    store.write_outbox(put_off).await.unwrap();
+    assert_eq!(claim(store, later(10), later(11), 1).await[0].attempt, 2, "it was not tried");
 }
 
 pub async fn what_is_given_up_stays_until_it_is_revived(place: Place) {
