@@ -55,11 +55,11 @@ enum AgentCommand {
         #[command(flatten)]
         called: CalledArgs,
     },
-    /// Show whether a human is there, or say so; without a connection it counts for 15 minutes
+    /// Show or set the presence of a human; without a connection it lasts 15 minutes
     Presence {
         /// The human's id
         id: String,
-        /// Whether it is there from now on
+        /// The new presence
         #[arg(value_enum)]
         presence: Option<Presence>,
     },

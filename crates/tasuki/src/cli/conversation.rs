@@ -167,7 +167,7 @@ struct RouteArgs {
     /// What changes in what the agents share: a JSON object, or @FILE to read one
     #[arg(long, value_name = "JSON")]
     update: Option<String>,
-    /// Hand it to an agent of the supervisor's own level, instead of one of the current team
+    /// As a worker, hand it to another worker of the same supervisor
     #[arg(long)]
     parent: bool,
 }

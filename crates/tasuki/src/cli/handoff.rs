@@ -28,14 +28,14 @@ pub struct HandoffArgs {
 
 #[derive(Debug, Subcommand)]
 enum HandoffCommand {
-    /// Save a draft; with an id, change it: what is not given stays, unless it is a --file
+    /// Save a draft. With an id, change the given fields; --file replaces the whole draft
     Draft {
         /// The id of a draft
         id: Option<String>,
         #[command(flatten)]
         offer: OfferArgs,
     },
-    /// Propose a task to another agent; with an id, propose that draft, with what is given changed
+    /// Propose a task to another agent. With an id, propose that draft, with the given changes
     Initiate {
         /// The id of a draft
         id: Option<String>,
@@ -82,7 +82,7 @@ enum HandoffCommand {
         #[arg(long, value_name = "TEXT")]
         why: Option<String>,
     },
-    /// Do not agree, as a human; this rejects it
+    /// Refuse the approval, as a human; this rejects the handoff
     Refuse {
         /// The id of the handoff
         id: String,
@@ -183,7 +183,7 @@ enum HandoffCommand {
         #[arg(long, value_name = "TEXT")]
         why: Option<String>,
     },
-    /// Do not agree that the work is done; it stays with its owner
+    /// Dispute that the work is done; the owner keeps the task
     Dispute {
         /// The id of the handoff
         id: String,

@@ -132,7 +132,7 @@ struct PolicyArgs {
     /// A human must approve before it is accepted
     #[arg(long)]
     requires_human_approval: bool,
-    /// Someone other than the owner must confirm that it is done
+    /// An agent other than the owner must confirm that it is done
     #[arg(long)]
     requires_verifier: bool,
     /// It is completed only with evidence for each criterion

@@ -37,7 +37,7 @@ enum QueueCommand {
         #[arg(default_value = "default")]
         id: String,
     },
-    /// Say how a queue works; what no flag names stays as it is
+    /// Change settings of a queue; those without a flag stay as they are
     Set(SetArgs),
 }
 

@@ -40,8 +40,8 @@ pub struct Reach {
     #[arg(long, env = "TASUKI_TOKEN", global = true, hide_env_values = true,
           help_heading = HEADING)]
     token: Option<String>,
-    /// Act as this agent, with access to the data folder and without a token; refused beside the
-    /// token of another
+    /// Act as this agent, without a token. Needs access to the data folder; refused together with
+    /// the token of another agent
     #[arg(long = "as", env = "TASUKI_AS", global = true, value_name = "AGENT",
           help_heading = HEADING)]
     act_as: Option<String>,

@@ -85,7 +85,7 @@ struct SetArgs {
     /// How long an accept allows what cannot be undone; or `default`
     #[arg(long, value_name = "SECONDS", value_parser = parse_number)]
     consent_seconds: Option<Value>,
-    /// After how long without a word of its producer a session is ended; or `default`
+    /// Minutes without an event of its producer after which a session is ended; or `default`
     #[arg(long, value_name = "MINUTES", value_parser = parse_number)]
     session_silence_minutes: Option<Value>,
     /// Whether work can be completed only with evidence for each success criterion

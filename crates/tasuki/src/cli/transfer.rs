@@ -173,7 +173,7 @@ struct RequestArgs {
     /// in the customer's language]
     #[arg(long, value_name = "TEXT")]
     customer_text: Option<String>,
-    /// Place in the queue, from -100 to 100; larger is sooner
+    /// Priority in the queue, from -100 to 100; larger is served sooner [default: 0]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     priority: Option<i32>,
     /// The epoch in which an agent asks [default: the current one]

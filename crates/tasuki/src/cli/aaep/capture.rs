@@ -30,10 +30,10 @@ pub struct CaptureArgs {
     /// Where to; - is standard output. A file that is there already is not written over
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// From when on
+    /// Where to start
     #[arg(long, value_enum, default_value_t = From::Beginning)]
     from: From,
-    /// Whether to be asked; what is answered is recorded too
+    /// Whether to answer questions; answers are recorded too
     #[arg(long, value_enum, default_value_t = Answers::Never)]
     answer: Answers,
     /// Stop when the sessions that were heard are over

@@ -30,10 +30,10 @@ pub struct ListenArgs {
     scope: ScopeArgs,
     #[command(flatten)]
     terms: TermsArgs,
-    /// From when on
+    /// Where to start
     #[arg(long, value_enum, default_value_t = From::Now)]
     from: From,
-    /// Whether to be asked
+    /// Whether to answer questions
     #[arg(long, value_enum, default_value_t = Answers::Ask)]
     answer: Answers,
     /// Only listen to a server that signs its manifest

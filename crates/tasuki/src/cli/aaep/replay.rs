@@ -39,8 +39,7 @@ pub struct ReplayArgs {
     /// Only this session
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
-    /// Tell it here, as a listener on these terms would hear it; this is what is done if nothing
-    /// is said
+    /// Print it in this terminal, as a listener with these settings gets it (the default)
     #[arg(long, conflicts_with = "to_server")]
     to_terminal: bool,
     /// Announce it at a server, as the agent of --as or of the token

@@ -22,10 +22,10 @@ pub struct TermsArgs {
     /// How much to be told
     #[arg(long, value_parser = verbosity(), default_value = "normal")]
     pub verbosity: Verbosity,
-    /// At most so many events a second; what is too much becomes one
+    /// Maximum events a second; faster ones are merged or delayed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
-    /// How much to take in at once
+    /// Cognitive load of the listener; low merges progress and states
     #[arg(long, value_parser = load())]
     load: Option<Load>,
     /// How fast text is spoken, in words a minute
