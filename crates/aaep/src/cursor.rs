@@ -1,4 +1,4 @@
-//! The position of an event among all events. Callers get it sealed, by `protocol::sealed_cursor`.
+//! The position of an event among all events. Callers of a server get it sealed.
 
 use std::fmt;
 

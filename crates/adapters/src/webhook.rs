@@ -7,7 +7,7 @@
 //! its own message in its conversation.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
@@ -18,6 +18,8 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::header::{CONTENT_TYPE, RETRY_AFTER};
 use hyper::{Method, StatusCode};
 use protocol::conversation::part::Part;
+use protocol::form::Form;
+use protocol::form::check::Misfit;
 use protocol::json::{self as strict, Bounds};
 use protocol::step::Wake;
 use protocol::time::{Span, Time};
@@ -243,6 +245,8 @@ fn retry_after(asked: &str, now: Time) -> Option<Span> {
     (millis > 0).then(|| Span::from_millis(millis.min(RETRY_AFTER_MAX.as_millis())))
 }
 
+static FORM: LazyLock<Form> = LazyLock::new(Form::of::<Vec<Part>>);
+
 /// Nothing, or `{ "parts": [...] }`.
 fn read_answer(bytes: &[u8]) -> Result<Option<Vec<Part>>, CallFailure> {
     if bytes.trim_ascii().is_empty() {
@@ -254,9 +258,14 @@ fn read_answer(bytes: &[u8]) -> Result<Option<Vec<Part>>, CallFailure> {
         Ok(Value::Object(mut said)) if said.len() == 1 => said.remove("parts"),
         Ok(_) | Err(_) => None,
     };
-    let parts = parts.and_then(|parts| serde_json::from_value(parts).ok());
-    let expected = "the answer of the agent is neither empty nor { \"parts\": [...] }";
-    parts.map(Some).ok_or_else(|| CallFailure::refused(expected))
+    let expected = "the answer of the agent is neither empty nor { \"parts\": [...] } alone";
+    let parts = parts.ok_or_else(|| CallFailure::refused(expected))?;
+    FORM.check(&parts).map_err(|misfit| {
+        let Misfit { path, expected } = misfit;
+        CallFailure::refused(format!("the answer of the agent: parts{path}: expected {expected}"))
+    })?;
+    let parts = serde_json::from_value(parts);
+    parts.map(Some).map_err(|_| CallFailure::refused(expected))
 }
 
 /// The body that Standard Webhooks defines: a type, a time, and the data.

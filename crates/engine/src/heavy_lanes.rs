@@ -14,7 +14,7 @@ use crate::ports::clock::{Stopwatch, pause};
 /// Work that runs at the same time. The other cores stay free.
 const AT_WORK_MAX: usize = 1;
 
-/// Lanes that are kept. Past it, those that are not in use are forgotten.
+/// Lanes that are kept. Past it, those that neither work nor rest are forgotten.
 const LANES_MAX: usize = 1_024;
 
 #[derive(Debug)]
@@ -38,17 +38,26 @@ struct Rest {
 }
 
 impl Rest {
+    fn seconds_left(&self) -> f64 {
+        self.seconds - self.since.seconds()
+    }
+
     async fn end(&self) {
-        let left = self.seconds - self.since.seconds();
+        let left = self.seconds_left();
         if left > 0.0 {
             pause(Duration::from_secs_f64(left)).await;
         }
     }
 }
 
-/// The work was not begun: the teamspace has too much of it.
+/// There is no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NoTurn;
+pub enum NotDone {
+    /// The work was not begun: the teamspace has too much of it.
+    NoTurn,
+    /// The work has panicked.
+    Panicked,
+}
 
 impl HeavyLanes {
     pub fn new(rest_factor: f64, wait_max: Duration) -> Self {
@@ -61,7 +70,7 @@ impl HeavyLanes {
         &self,
         teamspace: &TeamspaceId,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, NoTurn> {
+    ) -> Result<T, NotDone> {
         let lane = self.lane(teamspace);
         let turn = async {
             let rest = lane.lock_owned().await;
@@ -74,7 +83,7 @@ impl HeavyLanes {
         let (mut rest, permit) = tokio::select! {
             biased;
             turn = turn => turn,
-            () = pause(self.wait_max) => return Err(NoTurn),
+            () = pause(self.wait_max) => return Err(NotDone::NoTurn),
         };
         let rest_factor = self.rest_factor;
         let running = tokio::task::spawn_blocking(move || {
@@ -85,13 +94,17 @@ impl HeavyLanes {
             drop(permit);
             result
         });
-        running.await.map_err(|_| NoTurn)
+        running.await.map_err(|_| NotDone::Panicked)
     }
 
     fn lane(&self, teamspace: &TeamspaceId) -> Arc<Lane> {
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         if lanes.len() >= LANES_MAX && !lanes.contains_key(teamspace) {
-            lanes.retain(|_, lane| Arc::strong_count(lane) > 1);
+            lanes.retain(|_, lane| {
+                let is_in_use = Arc::strong_count(lane) > 1;
+                let is_over = |rest: &Rest| rest.seconds_left() <= 0.0;
+                is_in_use || lane.try_lock().is_ok_and(|rest| !rest.as_ref().is_none_or(is_over))
+            });
         }
         Arc::clone(lanes.entry(teamspace.clone()).or_default())
     }
@@ -136,6 +149,18 @@ mod tests {
         let at = order.iter().position(|name| *name == Some("other")).expect("it had a turn");
         assert!(at <= 2, "{order:?}");
         assert_eq!(order.len(), 21);
+    }
+
+    /// Many other teamspaces do not shorten the rest of one.
+    #[tokio::test]
+    async fn a_lane_that_rests_is_kept() {
+        let lanes = HeavyLanes::new(1e6, Duration::from_millis(1));
+        lanes.run(&teamspace("flood"), busy).await.expect("it has a turn");
+        for number in 0..LANES_MAX + 9 {
+            lanes.lane(&teamspace(&format!("other-{number}")));
+        }
+        assert_eq!(lanes.run(&teamspace("flood"), busy).await, Err(NotDone::NoTurn));
+        assert!(lanes.lanes.lock().unwrap().len() <= LANES_MAX);
     }
 
     #[tokio::test]

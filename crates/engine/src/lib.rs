@@ -1,14 +1,15 @@
 //! The one road that every change takes, whichever caller asks, and the loops that run beside it.
 //!
-//! The engine knows streams, commands and changes, but not what a handoff is: that is in
-//! `protocol`. It does not know how a store works: that is behind [`ports::store::Store`]. It does
-//! not know HTTP. Read in this order:
+//! The road knows streams, commands and changes, but not what a handoff is: the rules are in
+//! `protocol`. The engine does not know how a store works: that is behind [`ports::store::Store`].
+//! It does not know HTTP. Read in this order:
 //!
 //! 1. [`ports`]: what the engine needs from outside: a store, a clock, randomness.
-//! 2. [`road`]: `submit`, how commands on one stream take turns, and what a decision looks at.
+//! 2. [`road`]: `submit`, and how commands on one stream take turns.
 //! 3. [`ledger`]: following it, sealing it, going on after a loss, erasing. [`Engine::ledger`].
 //! 4. [`loops`]: what the server does by itself. [`Engine::queues`], [`Engine::outbox`].
-//! 5. [`read`]: reading, and who may. [`Engine::read`], [`Engine::access`].
+//! 5. [`read`]: reading, who may, and what a decision looks at. [`Engine::read`],
+//!    [`Engine::access`].
 //! 6. [`aaep`]: what agents announce, who hears it, and the answers. [`Engine::sessions`],
 //!    [`Engine::listeners`].
 
@@ -167,7 +168,7 @@ impl Engine {
         &self.cursor_key
     }
 
-    /// Starts the loops: deadlines, notices, connections, dispatch, the server's own voice, the
+    /// Starts the loops: deadlines, notices, connections, dispatch, the narrator, the
     /// outbox, retention, and the sealing of the ledger.
     pub fn start(
         &self,

@@ -1,12 +1,15 @@
-//! Reading: one thing, lists, histories, who a bearer is, and the settings of its teamspace.
+//! Reading: one thing, lists, histories, who a bearer is, the settings of its teamspace, what a
+//! decision looks at, and the verdict of the gate.
 
 pub mod access;
+pub(crate) mod facts;
 pub mod graphs;
 pub mod mailbox;
 pub mod matching;
 pub mod query;
 pub mod reading;
 pub mod settings;
+pub mod verdict;
 
 use crate::Engine;
 

@@ -1,9 +1,7 @@
 //! The road that every change takes: load, step, commit.
 
-pub(crate) mod facts;
 pub(crate) mod holds;
 pub(crate) mod multi_stream;
 pub(crate) mod pending_commit;
 pub mod slots;
 pub mod submit;
-pub mod verdict;

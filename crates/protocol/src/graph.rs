@@ -163,13 +163,13 @@ pub fn decide(
             Command::Save { .. } => "save a graph",
             Command::Remove => "remove a graph",
         };
-        return Err(Rejection::NotAllowed { action, who: "a coordinator" });
+        return Err(Rejection::NotAllowed { action, who: "a coordinator or an operator" });
     }
     let current = state.map_or(0, Graph::version);
     match command {
         Command::Save { graph, version } => {
             if let Some(given) = version.filter(|given| *given != current) {
-                return Err(Rejection::RevisionOutdated { given, current });
+                return Err(Rejection::RevisionOutdated { field: "version", given, current });
             }
             check_kinds(&graph.named(), &context.facts.kinds)?;
             if state.is_some_and(|known| !known.removed && known.saved.hash == graph.hash) {

@@ -221,7 +221,7 @@ impl fmt::Display for Subject {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "expected handoff/<id>, message/<id>, conversation/<id>, agent/<id>, token/<id>, \
-     graph/<id>, teamspace/self or ledger/self"
+     graph/<id>, session/<id>, subscription/<id>, teamspace/self or ledger/self"
 )]
 pub struct InvalidSubject;
 

@@ -55,8 +55,8 @@ pub enum Rejection {
     SequenceOutOfOrder { given: u64, last: u64 },
 
     /// Another caller has changed it since this caller read it.
-    #[error("revision: expected {current}, the current one, not {given}; read it again first")]
-    RevisionOutdated { given: u64, current: u64 },
+    #[error("{field}: expected {current}, the current one, not {given}; read it again first")]
+    RevisionOutdated { field: &'static str, given: u64, current: u64 },
 
     /// Agents must say for which epoch they speak.
     #[error("epoch: expected the epoch of the conversation for which the agent speaks")]
@@ -211,7 +211,7 @@ impl Rejection {
             Rejection::PayloadTooLarge { .. } => Some("payload"),
             Rejection::LoopGuard { .. } => Some("thread_id"),
             Rejection::SequenceOutOfOrder { .. } => Some("sequence"),
-            Rejection::RevisionOutdated { .. } => Some("revision"),
+            Rejection::RevisionOutdated { field, .. } => Some(*field),
             Rejection::EpochRequired => Some("epoch"),
             Rejection::NotSelectable { .. } => Some("agent_id"),
             Rejection::HandoffLoop { .. } => Some("goto"),

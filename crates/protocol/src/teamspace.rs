@@ -130,7 +130,7 @@ pub fn decide(
             check(configuration)?;
             let current = state.map_or(0, |teamspace| teamspace.revision);
             if let Some(given) = revision.filter(|given| *given != current) {
-                return Err(Rejection::RevisionOutdated { given, current });
+                return Err(Rejection::RevisionOutdated { field: "revision", given, current });
             }
             if state.is_some_and(|teamspace| teamspace.configuration == *configuration) {
                 return Ok(Vec::new());

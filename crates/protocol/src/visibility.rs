@@ -4,6 +4,9 @@
 //! Most answers follow from the caller and the thing alone. If it matters whether the caller is a
 //! human, the answer says so, and the engine looks it up in the directory.
 
+pub mod details;
+
+use self::details::sees_urls;
 use crate::agent::{self, Kind};
 use crate::aggregate::{Event, State};
 use crate::caller::{Caller, Principal, Role};
@@ -148,7 +151,7 @@ pub fn of_entry(caller: &Caller, entry: &Entry, event: Option<&Event>) -> EntryS
         Some(Event::Token(token::Event::Issued(_) | token::Event::Revoked(_))) => {
             if_so(caller.is_operator())
         }
-        Some(Event::Agent(event)) => if_so(caller.is_operator() || !names_a_url(event)),
+        Some(Event::Agent(event)) => if_so(sees_urls(caller) || !names_a_url(event)),
         Some(Event::Teamspace(_) | Event::Graph(_)) => EntrySight::Yes,
         // The size of a loss counts the entries of all teamspaces.
         Some(Event::Forked(_)) => if_so(caller.is_operator()),

@@ -7,6 +7,7 @@ mod waiting;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::convert::Infallible;
 use std::future::ready;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
@@ -15,7 +16,7 @@ use engine::ports::outbox::{Claim, Claimed, OutboxWrite, Outstanding};
 use engine::ports::store::{
     Answer, Commit, CommitError, Committed, Count, Due, Entries, INBOX_COUNT_MAX, KeyScope, List,
     ListOf, Listed, Listener, OldestMessages, Receipt, RecordedOutcome, Sealed, Sequenced,
-    Snapshot, Store, StoreError,
+    Snapshot, Store, StoreError, within_read,
 };
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::{Body, GENESIS, Stream, Subject};
@@ -170,23 +171,30 @@ impl Store for Memory {
 
     fn read_entries(&self, of: Entries, limit: usize) -> Answer<Vec<Sequenced>> {
         let tables = self.tables();
-        answer(match of {
+        let entries = &tables.entries;
+        let found: Vec<&Sequenced> = match of {
             Entries::After(after) => {
                 let skip = usize::try_from(after).unwrap_or(usize::MAX);
-                tables.entries.iter().skip(skip).take(limit).cloned().collect()
+                entries.iter().skip(skip).take(limit).collect()
             }
             Entries::Of { stream, before } => {
                 let is_of =
                     |one: &&Sequenced| one.entry.stream == stream && one.entry.position < before;
-                tables.entries.iter().rev().filter(is_of).take(limit).cloned().collect()
+                entries.iter().rev().filter(is_of).take(limit).collect()
+            }
+            Entries::From { stream, position } => {
+                let is_of =
+                    |one: &&Sequenced| one.entry.stream == stream && one.entry.position >= position;
+                entries.iter().filter(is_of).take(limit).collect()
             }
             Entries::Lines { stream, after } => {
                 let above = (Bound::Excluded(after), Bound::Unbounded);
                 let lines = tables.transcripts.get(&stream).into_iter();
                 let seqs = lines.flat_map(|lines| lines.range(above)).take(limit);
-                seqs.map(|(_, seq)| tables.entries[*seq as usize - 1].clone()).collect()
+                seqs.map(|(_, seq)| &entries[*seq as usize - 1]).collect()
             }
-        })
+        };
+        answer(within_read::<Infallible>(found.into_iter().cloned().map(Ok)).unwrap_or_default())
     }
 
     fn count(&self, teamspace: &TeamspaceId, of: Count) -> Answer<usize> {

@@ -280,6 +280,9 @@ impl Store for Sqlite {
         self.inner.readers.ask(move |connection| match &of {
             Entries::After(after) => rows::entries(connection, *after, limit),
             Entries::Of { stream, before } => rows::history(connection, stream, *before, limit),
+            Entries::From { stream, position } => {
+                rows::history_from(connection, stream, *position, limit)
+            }
             Entries::Lines { stream, after } => {
                 conversation_rows::transcript(connection, stream, *after, limit)
             }

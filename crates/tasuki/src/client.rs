@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{Request, Response};
@@ -16,6 +16,9 @@ use tower::ServiceExt;
 use crate::remote::{self, Remote, Target};
 
 pub use crate::remote::Unreachable;
+
+/// More than any answer of a server that is not a stream.
+const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// A connection to a server, and the caller's identity there.
 #[derive(Debug, Clone)]
@@ -69,7 +72,9 @@ pub struct Call {
 #[derive(Debug, Clone)]
 pub struct Answer {
     pub status: u16,
+    /// `null` if it is empty or not JSON.
     pub body: Value,
+    pub is_json: bool,
 }
 
 /// The server refused.
@@ -128,6 +133,8 @@ impl Call {
 impl Answer {
     pub fn success(self) -> Result<Value> {
         if self.status < 300 {
+            // Such as the page of a proxy at which one must log in.
+            ensure!(self.is_json, "the answer is not JSON: no Tasuki server has sent it");
             return Ok(self.body);
         }
         let refused = Refused::new(&self.body);
@@ -164,10 +171,18 @@ impl Client {
     pub async fn call(&self, call: Call) -> Result<Answer> {
         let response = self.send(&call, &[]).await?;
         let status = response.status().as_u16();
-        let bytes =
-            response.into_body().collect().await.context("the answer broke off")?.to_bytes();
-        let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
-        Ok(Answer { status, body })
+        let mut body = response.into_body();
+        let mut bytes = Vec::new();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.context("the answer broke off")?;
+            bytes.extend(frame.data_ref().into_iter().flatten());
+            if bytes.len() > ANSWER_BYTES_MAX {
+                bail!("the answer is longer than {ANSWER_BYTES_MAX} bytes");
+            }
+        }
+        let body = serde_json::from_slice(&bytes);
+        let is_json = body.is_ok() || bytes.is_empty();
+        Ok(Answer { status, body: body.unwrap_or(Value::Null), is_json })
     }
 
     /// An answer that continues, such as a live stream.

@@ -24,8 +24,8 @@ use crate::road::submit::{Done, Key, SubmitError};
 /// Entries of a conversation that are read at a time on the way back to an epoch.
 const PAGE: usize = 16;
 
-/// How many pages are searched for the epoch. Nearly every entry names it.
-const PAGES_MAX: usize = 16;
+/// How many entries are searched for the epoch. Nearly every entry names it.
+const ENTRIES_MAX: usize = 256;
 
 /// A request, its session, and the entry that carries it.
 struct Requested<'a> {
@@ -174,8 +174,10 @@ impl Sessions<'_> {
         conversation: &Conversation,
     ) -> Result<u64, StoreError> {
         let mut before = u64::MAX;
-        for _ in 0..PAGES_MAX {
+        let mut n_read = 0;
+        while n_read < ENTRIES_MAX {
             let page = self.engine.store.history(of, before, PAGE).await?;
+            n_read += page.len();
             let earlier = page.iter().filter(|line| line.seq < seq);
             if let Some(epoch) = earlier.filter_map(event_of).find_map(|event| event.epoch()) {
                 return Ok(epoch);

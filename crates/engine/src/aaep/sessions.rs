@@ -25,7 +25,7 @@ pub const DECISION_WAIT_MAX: Span = Span::from_millis(25_000);
 pub const SESSION_EVENTS_PAGE_MAX: usize = 256;
 
 /// Entries that are read at once for a page: one may carry as much as a page.
-const PAGE_ENTRIES: u64 = 32;
+const PAGE_ENTRIES: usize = 32;
 
 /// One event, where it is and when it was recorded.
 #[derive(Debug, Clone)]
@@ -100,14 +100,10 @@ impl Sessions<'_> {
         };
         let mut found = Vec::new();
         loop {
-            let before = position.saturating_add(PAGE_ENTRIES);
-            let limit_entries = usize::try_from(PAGE_ENTRIES).expect("it is small");
-            let page = self.engine.store.history(stream, before, limit_entries).await?;
-            let wanted = |one: &&Sequenced| one.entry.position >= position;
-            let page: Vec<_> = page.iter().rev().filter(wanted).collect();
+            let page = self.engine.store.history_from(stream, position, PAGE_ENTRIES).await?;
             let Some(last) = page.last() else { return Ok(Ok((found, false))) };
             position = last.entry.position + 1;
-            for one in page {
+            for one in &page {
                 // An entry may be large, and others wait for this thread.
                 tokio::task::yield_now().await;
                 for placed in events_of(one).filter(|it| after.is_none_or(|at| it.cursor > at)) {

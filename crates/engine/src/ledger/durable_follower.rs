@@ -9,7 +9,7 @@ use protocol::time::Span;
 use tokio::sync::watch;
 
 use crate::Engine;
-use crate::ledger::feed::{Followed, Follower, PAGE_ENTRIES_MAX};
+use crate::ledger::feed::{Followed, Follower, PAGE_ENTRIES_MAX, is_full};
 use crate::ports::store::StoreError;
 use crate::road::submit::SubmitError;
 
@@ -68,7 +68,7 @@ impl DurableFollower {
             self.engine.clock.sleep(self.of.pause).await;
         }
         let page = self.follower.next().await?;
-        self.is_pause_due = page.len() < PAGE_ENTRIES_MAX;
+        self.is_pause_due = !is_full(&page);
         Ok(page)
     }
 

@@ -19,7 +19,7 @@ pub const ERASED_MAX: usize = 200;
 const IN_LINE_MAX: usize = 16;
 
 /// Entries that are read at once to find those that are left.
-const ENTRIES_READ: u64 = 200;
+const ENTRIES_READ: usize = 200;
 
 /// The result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,13 +102,13 @@ impl Ledger<'_> {
         let mut found = Vec::new();
         let mut from = 1;
         while from <= newest && found.len() < limit {
-            let before = from + ENTRIES_READ;
-            let page = self.engine.store.history(stream, before, ENTRIES_READ as usize).await?;
+            let page = self.engine.store.history_from(stream, from, ENTRIES_READ).await?;
+            let Some(last) = page.last() else { break };
+            from = last.entry.position + 1;
             let is_left = |one: &&Sequenced| {
                 one.entry.body.text().is_some() && one.entry.name != Erased::NAME
             };
-            found.extend(page.iter().rev().filter(is_left).map(|one| one.entry.position));
-            from = before;
+            found.extend(page.iter().filter(is_left).map(|one| one.entry.position));
         }
         found.truncate(limit);
         Ok(found)

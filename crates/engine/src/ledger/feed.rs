@@ -340,6 +340,12 @@ pub(crate) fn n_that_fit(page: &[Arc<Followed>], bytes_max: usize) -> usize {
     page.iter().take_while(fits).count().max(1)
 }
 
+/// Whether more entries may follow a page at once: it has as many as fit, or nearly.
+pub(crate) fn is_full(page: &[Arc<Followed>]) -> bool {
+    let n_bytes: usize = page.iter().map(|followed| followed.n_bytes()).sum();
+    page.len() == PAGE_ENTRIES_MAX || 2 * n_bytes > PAGE_BYTES_MAX
+}
+
 /// An entry as programs see it: with its number where the whole ledger is shown, else with a
 /// cursor.
 #[derive(Serialize)]

@@ -90,8 +90,15 @@ impl Outbox<'_> {
             return Ok(Err(CallFailure::refused("the agent has no endpoint any more")));
         };
         let n_lines = usize::try_from(turn.through - turn.after).unwrap_or_default();
-        let lines = self.engine.store.transcript(stream, turn.after, n_lines).await?;
-        let lines: Vec<TranscriptLine> = (turn.after + 1..).zip(lines).map(line).collect();
+        let mut lines: Vec<TranscriptLine> = Vec::new();
+        while lines.len() < n_lines {
+            let after = turn.after + lines.len() as u64;
+            let page = self.engine.store.transcript(stream, after, n_lines - lines.len()).await?;
+            if page.is_empty() {
+                break;
+            }
+            lines.extend((after + 1..).zip(page).map(line));
+        }
         // There is nothing to tell.
         if lines.iter().all(TranscriptLine::is_between_people) {
             return Ok(Ok(None));

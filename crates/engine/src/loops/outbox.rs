@@ -15,14 +15,14 @@ use protocol::ids::TeamspaceId;
 use protocol::step::{self, Command, EffectKind, State, Work};
 use protocol::time::Span;
 use protocol::wake::UrlUse;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::task::{self, JoinError, JoinSet};
 
 use crate::Engine;
 use crate::loops::Outbox;
 use crate::loops::deliver::{Answered as Told, Delivery};
 use crate::loops::destinations::{CallFailure, FailureCause};
-use crate::loops::outbox_pools::{FULL_POOL_RUN_MAX, LEASE, Pool, Rings};
+use crate::loops::outbox_pools::{LEASE, Pool, Rings};
 use crate::loops::wake::{Taken, WakeCall};
 use crate::ports::outbox::{Claimed, OutboxWrite, Outstanding};
 use crate::ports::store::StoreError;
@@ -113,7 +113,6 @@ pub(crate) async fn run(
         tracing::warn!(%error, "what was being done outside waits for its leases to run out");
     }
     let mut pool = Pool::new(kind);
-    let full = watch::Sender::new(false);
     let mut running = JoinSet::new();
     loop {
         while let Some(ended) = running.try_join_next_with_id() {
@@ -123,17 +122,17 @@ pub(crate) async fn run(
             Ok(claimed) => {
                 for one in claimed {
                     let teamspace = one.stream.teamspace.clone();
+                    let since = engine.clock.now();
                     let (engine, adapter) = (engine.clone(), Arc::clone(&adapter));
-                    let full = full.subscribe();
+                    let (stop, stopped) = oneshot::channel();
                     let task = running.spawn(async move {
-                        engine.outbox().carry_out_while_room(&one, &*adapter, full).await
+                        engine.outbox().carry_out_until(&one, &*adapter, stopped).await
                     });
-                    pool.begin(task.id(), teamspace);
+                    pool.begin(task.id(), teamspace, since, stop);
                 }
             }
             Err(error) => tracing::error!(%error, "the outbox could not be looked at"),
         }
-        full.send_replace(pool.is_full());
         tokio::select! {
             Some(ended) = running.join_next_with_id() => report(ended, &mut pool),
             () = engine.outbox_bells.of(kind).notified() => {}
@@ -183,8 +182,8 @@ impl Outbox<'_> {
         self.engine.outside.adapter.get()?.objection(url, url_use)
     }
 
-    /// Carries out every effect that is due now, one after the other. Returns how many there were.
-    /// For programs without loops, and for tests.
+    /// Carries out effects that are due now, one after the other, as many as run at once in a
+    /// server. Returns how many there were. For programs without loops, and for tests.
     pub async fn carry_out_due(self, adapter: &dyn Adapter) -> Result<usize, StoreError> {
         let mut claimed = Vec::new();
         for kind in EffectKind::ALL {
@@ -205,27 +204,22 @@ impl Outbox<'_> {
     }
 
     async fn claim(self, pool: &Pool) -> Result<Vec<Claimed>, StoreError> {
-        if pool.is_full() {
-            return Ok(Vec::new());
+        match pool.claim(self.engine.clock.now()) {
+            Some(claim) => self.engine.store.claim(claim).await,
+            None => Ok(Vec::new()),
         }
-        self.engine.store.claim(pool.claim(self.engine.clock.now())).await
     }
 
-    /// Carries out an effect, for a limited time while its pool is full.
-    async fn carry_out_while_room(
+    /// Carries out an effect, unless it is stopped to make room.
+    async fn carry_out_until(
         self,
         claimed: &Claimed,
         adapter: &dyn Adapter,
-        mut full: watch::Receiver<bool>,
+        stopped: oneshot::Receiver<()>,
     ) -> Result<(), StoreError> {
-        let must_make_room = async {
-            self.engine.clock.sleep(FULL_POOL_RUN_MAX).await;
-            // The loop has ended if this fails; then this ends soon.
-            let _ = full.wait_for(|full| *full).await;
-        };
         tokio::select! {
             done = self.carry_out(claimed, adapter) => done,
-            () = must_make_room => {
+            Ok(()) = stopped => {
                 let failure = CallFailure::down("it was slow, and others were waiting");
                 self.engine.store.write_outbox(self.again_later(claimed, failure)).await
             }

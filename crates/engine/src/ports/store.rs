@@ -72,7 +72,8 @@ pub trait Store: Send + Sync + 'static {
 
     fn outcome(&self, scope: &KeyScope) -> Answer<Option<RecordedOutcome>>;
 
-    /// Entries in the order of [`Entries`], at most `limit`.
+    /// Entries in the order of [`Entries`], at most `limit`, and at most [`READ_BYTES_MAX`] of
+    /// bodies, but at least one. So fewer than `limit` does not mean that there are no more.
     fn read_entries(&self, of: Entries, limit: usize) -> Answer<Vec<Sequenced>>;
 
     /// The newest sequence number, 0 for an empty ledger.
@@ -124,6 +125,11 @@ pub trait StoreReads: Store {
     /// Entries of one stream with a position below `before`, newest first.
     fn history(&self, stream: &Stream, before: u64, limit: usize) -> Answer<Vec<Sequenced>> {
         self.read_entries(Entries::Of { stream: stream.clone(), before }, limit)
+    }
+
+    /// Entries of one stream from a position on, in order.
+    fn history_from(&self, stream: &Stream, position: u64, limit: usize) -> Answer<Vec<Sequenced>> {
+        self.read_entries(Entries::From { stream: stream.clone(), position }, limit)
     }
 
     /// The lines of a stream's transcript with a number above `after`, in order.
@@ -183,6 +189,22 @@ pub trait StoreReads: Store {
 
 impl<S: Store + ?Sized> StoreReads for S {}
 
+/// Takes entries until their bodies exceed [`READ_BYTES_MAX`], at least one.
+pub fn within_read<E>(
+    entries: impl IntoIterator<Item = Result<Sequenced, E>>,
+) -> Result<Vec<Sequenced>, E> {
+    let (mut taken, mut n_bytes) = (Vec::new(), 0);
+    for entry in entries {
+        let entry = entry?;
+        n_bytes += entry.entry.body.text().map_or(0, str::len);
+        if n_bytes > READ_BYTES_MAX && !taken.is_empty() {
+            break;
+        }
+        taken.push(entry);
+    }
+    Ok(taken)
+}
+
 /// Is told what was committed, on the thread that wrote it: it must be quick, and must not block.
 pub trait Listener: Send + Sync + 'static {
     /// These entries follow those of the last call.
@@ -240,7 +262,7 @@ pub enum CommitError {
 pub enum StoreError {
     #[error("the disk is full")]
     Full,
-    #[error("too many commits are waiting")]
+    #[error("too much work is waiting")]
     Overloaded,
     #[error("the store is closed")]
     Closed,
@@ -251,19 +273,6 @@ pub enum StoreError {
     Corrupt(String),
     #[error("the store failed: {0}")]
     Broken(String),
-}
-
-impl StoreError {
-    /// Whether a later retry can succeed without an operator's help.
-    pub fn is_retryable(&self) -> bool {
-        match self {
-            StoreError::Overloaded | StoreError::Unknown => true,
-            StoreError::Full
-            | StoreError::Closed
-            | StoreError::Corrupt(_)
-            | StoreError::Broken(_) => false,
-        }
-    }
 }
 
 /// The current state of a stream.
@@ -321,6 +330,9 @@ pub struct Sealed {
     pub note: String,
 }
 
+/// Bytes of bodies that one read of entries returns. What callers wrote decides how long a body is.
+pub const READ_BYTES_MAX: usize = 1024 * 1024;
+
 /// Which entries, and in which order.
 #[derive(Debug, Clone)]
 pub enum Entries {
@@ -328,6 +340,8 @@ pub enum Entries {
     After(u64),
     /// Those of one stream with a position below `before`, newest first.
     Of { stream: Stream, before: u64 },
+    /// Those of one stream from this position on, in order.
+    From { stream: Stream, position: u64 },
     /// The lines of a stream's transcript with a number above `after`, in order. The cost does not
     /// depend on the length of the transcript.
     Lines { stream: Stream, after: u64 },

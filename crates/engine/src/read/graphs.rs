@@ -16,7 +16,7 @@ use protocol::route::GraphProblem;
 use protocol::signal::{Heard, hear};
 use protocol::step::State;
 
-use crate::heavy_lanes::{HeavyLanes, NoTurn};
+use crate::heavy_lanes::{HeavyLanes, NotDone};
 use crate::ports::clock::Stopwatch;
 use crate::ports::store::{Sequenced, StoreError};
 use crate::read::Read;
@@ -193,7 +193,10 @@ impl<'a> Read<'a> {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, StoreError> {
         let lanes = &self.engine.graphs.compiling.0;
-        lanes.run(teamspace, work).await.map_err(|NoTurn| StoreError::Overloaded)
+        lanes.run(teamspace, work).await.map_err(|not_done| match not_done {
+            NotDone::NoTurn => StoreError::Overloaded,
+            NotDone::Panicked => StoreError::Corrupt("a graph cannot be compiled".to_owned()),
+        })
     }
 
     /// Asks the graph which agent answers a message, and scores how the message sounds.

@@ -21,8 +21,9 @@ const AT_ONCE_WORK_MAX: usize = 400_000;
 /// How long a message is matched at once, before it goes to the lane.
 const AT_ONCE_SECONDS_MAX: f64 = 0.002;
 
-/// How long a message is matched in the lane.
-const LANE_SECONDS_MAX: f64 = 0.1;
+/// How long a message is matched in the lane. It is looked at between groups of regexes, so the
+/// last group may exceed it.
+pub const LANE_SECONDS_MAX: f64 = 0.1;
 
 /// How long a message waits for the lane. After that the defaults of the graph decide.
 const WAIT_MAX: Duration = Duration::from_millis(250);
@@ -66,7 +67,7 @@ impl Matching {
         };
         match self.0.run(teamspace, work).await {
             Ok(matched) => matched,
-            // Keywords, languages and attributes are still matched, but no regex.
+            // Rules in front of the first regex still count.
             Err(_) => Matched { answer: asked.answered_by(graph, &|| true), is_spent: true },
         }
     }

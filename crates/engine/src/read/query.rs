@@ -141,6 +141,16 @@ impl Read<'_> {
         self.engine.store.history(stream, before, limit.clamp(1, LIST_ROWS_MAX)).await
     }
 
+    /// The entries of a stream from a position on, in order.
+    pub async fn history_from(
+        self,
+        stream: &Stream,
+        position: u64,
+        limit: usize,
+    ) -> Result<Vec<Sequenced>, StoreError> {
+        self.engine.store.history_from(stream, position, limit.clamp(1, LIST_ROWS_MAX)).await
+    }
+
     /// The messages of a conversation after a number, in order.
     pub async fn transcript(
         self,

@@ -3,16 +3,18 @@
 
 use std::sync::Arc;
 
-use protocol::agent::Kind;
+use protocol::agent::{Agent, Kind};
 use protocol::caller::Caller;
 use protocol::codec;
+use protocol::conversation::Conversation;
 use protocol::handoff::readers::Readers;
 use protocol::handoff::{Handoff, Package, derive};
 use protocol::ids::{HandoffId, TaskId, TeamspaceId};
 use protocol::ledger::{Entry, Stream, Subject};
 use protocol::rejection::{Conflict, Rejection};
 use protocol::step::{Event, State};
-use protocol::visibility::{self, EntrySight, Sight};
+use protocol::transfer::Transfer;
+use protocol::visibility::{self, EntrySight, Sight, details};
 
 use crate::ports::store::{List, ListOf, StoreError};
 use crate::read::Access;
@@ -40,6 +42,35 @@ impl Access<'_> {
         }
         let readers = self.readers_of(stream, state).await?;
         self.settled_sight(caller, visibility::of(caller, state, readers)).await
+    }
+
+    /// Whether a caller sees a transfer of a conversation, and its bundle.
+    pub async fn may_read_transfer(
+        self,
+        caller: &Caller,
+        conversation: &Conversation,
+        transfer: Option<&Transfer>,
+    ) -> Result<bool, StoreError> {
+        let queue = match transfer.and_then(Transfer::waiting) {
+            Some(waiting) => self.engine.agent(&caller.teamspace, waiting.queue.clone()).await?,
+            None => None,
+        };
+        let own = self.own(caller).await?;
+        Ok(details::sees_transfer(caller, conversation, own.as_ref(), queue.as_ref()))
+    }
+
+    /// Whether a caller sees who waits in a queue.
+    pub async fn sees_who_waits(self, caller: &Caller, queue: &Agent) -> Result<bool, StoreError> {
+        let own = self.own(caller).await?;
+        Ok(details::sees_who_waits(caller, own.as_ref(), queue))
+    }
+
+    /// The caller in the directory.
+    async fn own(self, caller: &Caller) -> Result<Option<Agent>, StoreError> {
+        match caller.agent() {
+            Some(own) => self.engine.agent(&caller.teamspace, own.clone()).await,
+            None => Ok(None),
+        }
     }
 
     /// The same for the current state of a stream; one that does not exist cannot be read.

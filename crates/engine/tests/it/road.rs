@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use engine::Engine;
 use engine::ports::clock::ManualClock;
 use engine::ports::ids::SeededIds;
-use engine::ports::store::{Listener, Sequenced, Store, StoreReads};
+use engine::ports::store::{Listener, Sequenced, Store};
 use protocol::canonical::Hash;
 use protocol::ledger::{GENESIS, Stream};
 use store::Sqlite;
@@ -120,8 +120,7 @@ impl Server {
     }
 
     async fn ledger(&self) -> Vec<Sequenced> {
-        let read = self.store.entries(0, usize::MAX).await;
-        read.expect("the ledger can be read")
+        support::all_after(&*self.store, 0).await.expect("the ledger can be read")
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use engine::Engine;
 use engine::ports::clock::ManualClock;
 use engine::ports::ids::{Ids, SeededIds};
-use engine::ports::store::Store;
+use engine::ports::store::{Sequenced, Store, StoreError, StoreReads as _};
 use engine::road::submit::{Done, Key, SubmitError};
 use protocol::agent::{self, Kind, Profile};
 use protocol::caller::{Caller, Principal, Role};
@@ -23,6 +23,19 @@ use protocol::{canonical, message};
 /// The moment at which every scenario starts.
 pub fn start() -> Time {
     "2026-02-21T14:00:00Z".parse().expect("a time")
+}
+
+/// All entries after a sequence number, however large they are.
+pub async fn all_after(store: &dyn Store, after: u64) -> Result<Vec<Sequenced>, StoreError> {
+    let mut all: Vec<Sequenced> = Vec::new();
+    loop {
+        let after = all.last().map_or(after, |last| last.seq);
+        let page = store.entries(after, usize::MAX).await?;
+        if page.is_empty() {
+            return Ok(all);
+        }
+        all.extend(page);
+    }
 }
 
 /// An engine without loops on a store, with a clock that only the test moves.

@@ -107,9 +107,7 @@ fn callable(name: &str) -> Result<&'static Operation, Problem> {
     let found = found.ok_or_else(|| nothing("no such operation"))?;
     match found.response {
         operation::Response::Json(_) => Ok(found),
-        operation::Response::Text(_) => {
-            Err(nothing("this operation does not answer with JSON; ask for it over HTTP"))
-        }
+        operation::Response::Text(_) => Err(nothing("this operation is asked for over HTTP")),
     }
 }
 

@@ -275,7 +275,7 @@ fn parameters(operation: &Operation, generator: &mut SchemaGenerator) -> Vec<Val
             parameters.push(parameter("path", name, true, schema));
         }
     }
-    if operation.method != "get" {
+    if operation.method != "get" && operation.is_keyed {
         let schema = json!({ "type": "string", "maxLength": KEY_BYTES_MAX, "pattern": "^[!-~]+$" });
         parameters.push(parameter("header", IDEMPOTENCY_KEY, false, schema));
     }

@@ -9,8 +9,6 @@ use crate::graph::Graph;
 use crate::handoff::Handoff;
 use crate::message::Message;
 use crate::session::Session;
-use crate::subscription::Subscription;
-use crate::token::Token;
 
 impl State {
     pub fn as_handoff(&self) -> Option<&Handoff> {
@@ -19,10 +17,6 @@ impl State {
 
     pub fn as_agent(&self) -> Option<&Agent> {
         if let State::Agent(it) = self { Some(it) } else { None }
-    }
-
-    pub fn as_token(&self) -> Option<&Token> {
-        if let State::Token(it) = self { Some(it) } else { None }
     }
 
     pub fn as_message(&self) -> Option<&Message> {
@@ -35,10 +29,6 @@ impl State {
 
     pub fn as_graph(&self) -> Option<&Graph> {
         if let State::Graph(it) = self { Some(it) } else { None }
-    }
-
-    pub fn as_subscription(&self) -> Option<&Subscription> {
-        if let State::Subscription(it) = self { Some(it) } else { None }
     }
 
     pub fn as_session(&self) -> Option<&Session> {

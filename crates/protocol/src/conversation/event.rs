@@ -196,6 +196,11 @@ impl Event {
         }
     }
 
+    /// Whether it is for people only: notes and whispers.
+    pub fn is_between_people(&self) -> bool {
+        if let Event::Transfer(event) = self { event.is_between_people() } else { false }
+    }
+
     /// Whether it may still happen after the conversation is closed.
     pub fn may_follow_close(&self) -> bool {
         matches!(self, Event::Transfer(transfer::Event::Rated(_)))

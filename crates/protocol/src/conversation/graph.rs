@@ -57,14 +57,15 @@ impl TurnAsked {
 
     /// Asks the graph while there is time. Once it is spent, the defaults of the graph decide.
     pub fn answered_by(&self, graph: Arc<Ready>, is_spent: IsSpent<'_>) -> TurnAnswer {
-        let intent = graph.compiled().classify_within(&self.text, is_spent);
+        let (intent, looked) = graph.compiled().classify_within(&self.text, is_spent);
         let turn = Turn {
             text: &self.text,
             language: self.language.as_deref(),
             intent: intent.as_ref().map(|intent| (intent.label.as_str(), intent.confidence)),
             attributes: &self.attributes,
         };
-        let routed = graph.compiled().route_within(&turn, is_spent);
+        let mut routed = graph.compiled().route_within(&turn, is_spent);
+        routed.is_cut_short = looked.is_err();
         TurnAnswer { graph, routed, intent, latency_ms: 0.0 }
     }
 }

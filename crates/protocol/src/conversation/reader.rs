@@ -44,6 +44,11 @@ pub fn is_between_people(name: &str) -> bool {
     name == "transfer.noted"
 }
 
+/// Whether a customer learns of entries of this name although they show nothing of them.
+pub fn begins_or_ends(name: &str) -> bool {
+    ["conversation.opened", "conversation.closed"].contains(&name)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;

@@ -6,7 +6,6 @@ use serde_json::{Map, Value, json};
 
 use super::event::{Event, Routed, Said, Speaker};
 use super::part::{Attachment, Part};
-use super::reader::is_between_people;
 use super::state::{Conversation, Customer};
 use crate::conversation::author::whose;
 use crate::hidden::make_visible;
@@ -87,7 +86,7 @@ impl Conversation {
 impl TranscriptLine {
     /// Whether it is never delivered to an endpoint: a note or a whisper.
     pub fn is_between_people(&self) -> bool {
-        self.event.as_ref().is_some_and(|event| is_between_people(event.name()))
+        self.event.as_ref().is_some_and(Event::is_between_people)
     }
 }
 

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::package::{Artifact, ArtifactKind, Broken, Offer, Policy, TestStatus};
 use crate::form::Form;
+use crate::form::check::MISFITS_MAX;
 use crate::hidden::first_hidden;
 use crate::ids::HandoffId;
 use crate::strict::Strict;
@@ -63,9 +64,18 @@ pub fn read(document: &Value, form: &Form, now: Time) -> (Option<Offer>, Vec<Rem
     // What has the right form is read all the same.
     let mut readable = document.clone();
     misfits.iter().rev().for_each(|misfit| remove(&mut readable, &misfit.path));
+    let n_misfits = misfits.len();
     let misfits = misfits.into_iter();
     let mut remarks: Vec<_> =
         misfits.map(|misfit| not_as_expected(misfit.path, &misfit.expected)).collect();
+    if n_misfits >= MISFITS_MAX {
+        remarks.push(Remark {
+            weight: Weight::Refused,
+            field: "body".to_owned(),
+            problem: format!("it has {MISFITS_MAX} faults or more; the first are named here"),
+            fix: "correct these, and try again".to_owned(),
+        });
+    }
     let offer = match Offer::deserialize(Strict(readable)) {
         Ok(offer) => offer,
         Err(error) => {
@@ -85,6 +95,12 @@ pub fn read(document: &Value, form: &Form, now: Time) -> (Option<Offer>, Vec<Rem
 
 /// Removes the value at a path such as `task.success_criteria[2]`.
 fn remove(document: &mut Value, path: &str) {
+    // A name may contain a dot itself.
+    if let Value::Object(members) = document
+        && members.remove(path).is_some()
+    {
+        return;
+    }
     let steps: Vec<_> = path.split(['.', '[']).map(|step| step.trim_end_matches(']')).collect();
     let Some((last, steps)) = steps.split_last() else { return };
     let inside = steps.iter().try_fold(document, |value, step| match value {
@@ -335,8 +351,10 @@ mod tests {
         let now = "2026-02-21T14:00:00Z".parse().unwrap();
         let (read, remarks) = read(&offer, &Form::of::<Offer>(), now);
         assert!(read.is_none());
-        let n_most = 2 * crate::form::check::MISFITS_MAX;
+        let n_most = 2 * MISFITS_MAX;
         assert!((100..n_most).contains(&remarks.len()), "{}", remarks.len());
+        let last = remarks.last().expect("many remarks");
+        assert!(last.problem.contains("the first are named here"), "{}", last.problem);
     }
 
     #[test]

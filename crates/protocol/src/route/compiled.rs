@@ -6,15 +6,12 @@ use super::language::is_language;
 use std::collections::{BTreeMap, HashMap};
 
 use super::check::{GraphProblem, ProblemCode, Site};
-use super::decision::{Hop, Routed, Target};
+use super::decision::{Hop, Routed, SPENT, Target};
 use super::graph::{AgentGraph, AttributeCondition, HOPS_MAX, HUMAN, Node, NodeKind, Rule, Scalar};
 use super::intent::{IntentClassification, IntentClassifier, PatternClassifier};
-use super::regexes::{IsSpent, Matches, RegexList, Spent};
+use super::regexes::{IsSpent, Matches, RegexList, STEPS_PER_LOOK, Spent};
 use super::words::{WordSet, fold, looked_at};
 use crate::ids::AgentId;
-
-/// The reason of a hop that follows a router's default because the time for the turn is spent.
-pub const SPENT: &str = "the time for matching the rules was spent";
 
 /// The input of a decision. All of it is untrusted and only ever compared.
 #[derive(Debug, Clone, Copy)]
@@ -151,7 +148,7 @@ impl Compiled {
         &self,
         text: &str,
         is_spent: IsSpent<'_>,
-    ) -> Option<IntentClassification> {
+    ) -> (Option<IntentClassification>, Result<(), Spent>) {
         self.classifier.classify_within(text, is_spent)
     }
 
@@ -186,7 +183,7 @@ impl Compiled {
             let router = match &self.places[at] {
                 Place::Specialist(agent) => {
                     let target = Target::Specialist { node: node.id.clone(), agent: agent.clone() };
-                    return Routed { target, path, hops };
+                    return Routed { target, path, hops, is_cut_short: false };
                 }
                 Place::Router(router) => router,
             };
@@ -216,7 +213,9 @@ impl Compiled {
             hops.push(Hop { from: node.id.clone(), to: name, rule_index: choice, reason });
             match next {
                 Some(next) => at = next,
-                None => return Routed { target: Target::Human, path, hops },
+                None => {
+                    return Routed { target: Target::Human, path, hops, is_cut_short: false };
+                }
             }
         }
     }
@@ -309,11 +308,11 @@ impl Router {
     ) -> Result<Option<usize>, Spent> {
         let mut is_found = Bits::new(self.by_word.len());
         let mut candidates: Vec<u32> = Vec::new();
-        self.words.each(folded, |word, _| {
+        self.words.each_within(folded, is_spent, |word, _| {
             if is_found.insert(word) {
                 candidates.extend(&self.by_word[word]);
             }
-        });
+        })?;
         let by_intent = turn.intent.and_then(|(label, _)| self.by_intent.get(label));
         candidates.extend(by_intent.into_iter().flatten());
         for (name, by_value) in &self.by_attribute {
@@ -336,19 +335,23 @@ impl Router {
         };
         let (mut filed, mut others) =
             (candidates.iter().peekable(), self.unfiled.iter().peekable());
-        loop {
+        for number in 1_usize.. {
+            if number.is_multiple_of(STEPS_PER_LOOK) && is_spent() {
+                return Err(Spent);
+            }
             let next = match (filed.peek(), others.peek()) {
                 (Some(a), Some(b)) if a < b => filed.next(),
                 (_, Some(_)) => others.next(),
                 (Some(_), None) => filed.next(),
                 (None, None) => None,
             };
-            let Some(index) = next else { return Ok(None) };
+            let Some(index) = next else { break };
             let index = *index as usize;
             if holds(index)? {
                 return Ok(Some(index));
             }
         }
+        Ok(None)
     }
 }
 

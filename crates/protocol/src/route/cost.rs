@@ -64,7 +64,8 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use crate::route::compiled::SPENT;
+    use crate::route::decision::SPENT;
+    use crate::route::regexes::Spent;
     use crate::route::{AgentGraph, Compiled, Target, Turn};
 
     fn graph(regexes: &[String]) -> Value {
@@ -116,5 +117,39 @@ mod tests {
         let hop = &routed.hops[0];
         assert_eq!((agent(&routed.target), hop.rule_index), ("bob".to_owned(), None));
         assert_eq!(hop.reason.as_deref(), Some(SPENT));
+        assert_eq!(routed.decision(None, 1.0).reason.as_deref(), Some(SPENT));
+    }
+
+    /// What was found before the time was spent counts.
+    #[test]
+    fn an_intent_that_is_cut_short_follows_from_its_keywords() {
+        let mut graph = graph(&[]);
+        let rule = json!({ "goto": "other", "intent": { "label": "help", "min_confidence": 0.5 } });
+        graph["nodes"][0]["rules"] = json!([rule]);
+        graph["intents"] = json!([{ "label": "help", "patterns": [
+            { "keyword": "help", "weight": 0.9 }, { "regex": "x", "weight": 0.5 },
+        ] }]);
+        let graph = Compiled::new(read(&graph)).expect("it compiles");
+        let (intent, looked) = graph.classify_within("help", &|| true);
+        assert_eq!(looked, Err(Spent));
+        assert_eq!(intent.map(|intent| intent.label).as_deref(), Some("help"));
+        assert_eq!(graph.classify_within("help", &|| false).1, Ok(()));
+    }
+
+    /// The decision is of the last router, and says that an earlier one was cut short.
+    #[test]
+    fn a_decision_says_that_an_earlier_router_was_cut_short() {
+        let mut graph = graph(&["x".to_owned()]);
+        let second = json!({ "id": "second", "kind": "router", "default": "fallback", "rules": [
+            { "goto": "other", "keywords": { "any": ["x"] }, "reason": "they said x" },
+        ] });
+        graph["nodes"][0]["default"] = "second".into();
+        graph["nodes"].as_array_mut().expect("nodes").push(second);
+        let graph = Compiled::new(read(&graph)).expect("it compiles");
+        let turn = Turn { text: "x", language: None, intent: None, attributes: &BTreeMap::new() };
+        let routed = graph.route_within(&turn, &|| true);
+        let decision = routed.decision(None, 1.0);
+        assert_eq!((decision.from.as_str(), decision.rule_index), ("second", Some(0)));
+        assert_eq!(decision.reason, Some(format!("{SPENT}; they said x")));
     }
 }

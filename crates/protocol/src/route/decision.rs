@@ -14,6 +14,8 @@ pub struct Routed {
     pub path: Vec<String>,
     /// One choice per router, in order.
     pub hops: Vec<Hop>,
+    /// Whether the time was spent before the intent was known.
+    pub is_cut_short: bool,
 }
 
 /// Exactly one of these answers.
@@ -32,6 +34,15 @@ pub struct Hop {
     /// None if no rule matched.
     pub rule_index: Option<usize>,
     pub reason: Option<String>,
+}
+
+/// The reason for a default that was chosen because the time was spent.
+pub const SPENT: &str = "the time for matching the rules was spent";
+
+impl Hop {
+    fn is_spent(&self) -> bool {
+        self.rule_index.is_none() && self.reason.as_deref() == Some(SPENT)
+    }
 }
 
 /// The choice that decided where the turn went, in the shape that chat clients know.
@@ -67,16 +78,25 @@ impl Target {
 }
 
 impl Routed {
-    /// The last choice, in its published form.
+    /// The last choice, in its published form. It also says if the time was spent before.
     pub fn decision(&self, intent: Option<(&str, f64)>, latency_ms: f64) -> RouteDecision {
         let last = self.hops.last();
         let entry = self.path.first().cloned().unwrap_or_default();
         let rule_index = last.and_then(|hop| hop.rule_index);
+        let reason = last.and_then(|hop| hop.reason.clone());
+        let n_spent = self.hops.iter().filter(|hop| hop.is_spent()).count();
+        let is_said = last.is_some_and(Hop::is_spent);
+        let is_cut_short = self.is_cut_short || n_spent > 0;
+        let reason = match reason {
+            reason if is_said || !is_cut_short => reason,
+            Some(reason) => Some(format!("{SPENT}; {reason}")),
+            None => Some(SPENT.to_owned()),
+        };
         RouteDecision {
             from: last.map_or(entry, |hop| hop.from.clone()),
             to: self.target.as_str().to_owned(),
             latency_ms: latency_ms.max(0.0),
-            reason: last.and_then(|hop| hop.reason.clone()),
+            reason,
             rule_index: rule_index.and_then(|index| u32::try_from(index).ok()),
             intent_label: intent.map(|(label, _)| label.to_owned()),
             intent_confidence: intent.map(|(_, confidence)| confidence),

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::check::{GraphProblem, ProblemCode, Site, label_problem, regex_problem};
 use super::graph::{KEYWORD_BYTES_MAX, LABEL_BYTES_MAX, REGEX_BYTES_MAX};
-use super::regexes::{IsSpent, RegexList};
+use super::regexes::{IsSpent, RegexList, Spent};
 use super::words::{WordSet, fold, looked_at};
 use crate::form;
 
@@ -143,27 +143,34 @@ impl PatternClassifier {
 
 impl IntentClassifier for PatternClassifier {
     fn classify(&self, text: &str, _: Option<&str>) -> Option<IntentClassification> {
-        self.classify_within(text, &|| false)
+        self.classify_within(text, &|| false).0
     }
 }
 
 impl PatternClassifier {
-    /// Classifies while there is time. `None` if it is spent before.
+    /// Classifies while there is time, by what was found until then. Also says whether the time was
+    /// enough.
     pub(super) fn classify_within(
         &self,
         text: &str,
         is_spent: IsSpent<'_>,
-    ) -> Option<IntentClassification> {
+    ) -> (Option<IntentClassification>, Result<(), Spent>) {
         let text = looked_at(text);
         let mut found: Vec<usize> = Vec::new();
         let mut is_known = vec![false; self.patterns_of_words.len()];
-        self.words.each(&fold(text), |word, _| {
+        let mut looked = self.words.each_within(&fold(text), is_spent, |word, _| {
             if !std::mem::replace(&mut is_known[word], true) {
                 found.extend(&self.patterns_of_words[word]);
             }
         });
-        let matches = self.regexes.on(text, is_spent).all().ok()?;
-        found.extend(matches.into_iter().map(|regex| self.patterns_of_regexes[regex]));
+        match self.regexes.on(text, is_spent).all() {
+            Ok(all) => found.extend(all.into_iter().map(|regex| self.patterns_of_regexes[regex])),
+            Err(spent) => looked = Err(spent),
+        }
+        (self.likeliest(found), looked)
+    }
+
+    fn likeliest(&self, mut found: Vec<usize>) -> Option<IntentClassification> {
         // In the order of the document, so that rounding is always the same.
         found.sort_unstable();
         found.dedup();

@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use aho_corasick::AhoCorasick;
 
+use super::regexes::{IsSpent, STEPS_PER_LOOK, Spent};
+
 /// How much of a text is looked at, in bytes. A turn is a few sentences, and a customer who pastes
 /// a log first says what it is about. The bound keeps a decision fast for any input.
 pub const TEXT_BYTES_MAX: usize = 8 * 1024;
@@ -97,13 +99,28 @@ impl WordSet {
     }
 
     /// Calls back for each place where one of the words is a whole word, overlapping ones too.
-    pub fn each(&self, folded: &str, mut found: impl FnMut(usize, Range<usize>)) {
-        let Some(automaton) = &self.automaton else { return };
-        for hit in automaton.find_overlapping_iter(folded) {
+    pub fn each(&self, folded: &str, found: impl FnMut(usize, Range<usize>)) {
+        // There is always time.
+        let _ = self.each_within(folded, &|| false, found);
+    }
+
+    /// The same, while there is time. Many words may overlap at every place of a text.
+    pub fn each_within(
+        &self,
+        folded: &str,
+        is_spent: IsSpent<'_>,
+        mut found: impl FnMut(usize, Range<usize>),
+    ) -> Result<(), Spent> {
+        let Some(automaton) = &self.automaton else { return Ok(()) };
+        for (hit, number) in automaton.find_overlapping_iter(folded).zip(1_usize..) {
+            if number.is_multiple_of(STEPS_PER_LOOK) && is_spent() {
+                return Err(Spent);
+            }
             if is_whole(folded, &hit.range()) {
                 found(hit.pattern().as_usize(), hit.range());
             }
         }
+        Ok(())
     }
 }
 
@@ -136,6 +153,23 @@ mod tests {
             WordSet::new(&words).each(&fold(text), |_, _| n_found += 1);
             assert_eq!(n_found > 0, expected, "{word:?} in {text:?}");
         }
+    }
+
+    /// Words of words, all of which stand at every place of the text.
+    #[test]
+    fn the_time_is_looked_at_between_hits() {
+        let words: Vec<String> = (1..=50).map(|n| vec!["a"; n].join(" ")).collect();
+        let set = WordSet::new(&words);
+        let text = "a ".repeat(4_096);
+        let mut n_found = 0;
+        assert_eq!(set.each_within(&text, &|| true, |_, _| n_found += 1), Err(Spent));
+        assert!(n_found < STEPS_PER_LOOK, "{n_found}");
+        let few = "a ".repeat(9);
+        assert_eq!(
+            set.each_within(&few, &|| true, |_, _| ()),
+            Ok(()),
+            "a few are always looked for"
+        );
     }
 
     #[test]

@@ -147,11 +147,6 @@ impl Session {
         self.status == Status::Open
     }
 
-    /// Whether the question is still open.
-    pub fn awaits(&self, reply_token: &str) -> bool {
-        self.machine.pending().iter().any(|question| question.reply_token() == reply_token)
-    }
-
     pub fn deadlines(&self) -> Vec<Deadline> {
         let of = |question: &machine::Question| Deadline {
             name: format!("{ANSWER_DEADLINE}{}", question.reply_token()).into(),

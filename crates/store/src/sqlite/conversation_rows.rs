@@ -2,7 +2,7 @@
 //! and the lists of both.
 
 use engine::ports::store::{
-    Commit, ConversationFilter, List, Listed, Sequenced, WAITING_COUNT_MAX,
+    Commit, ConversationFilter, List, Listed, Sequenced, WAITING_COUNT_MAX, within_read,
 };
 use protocol::conversation::Conversation;
 use protocol::ids::{AgentId, ConversationId, TeamspaceId};
@@ -77,13 +77,9 @@ pub fn transcript(
     after: u64,
     limit: usize,
 ) -> Result<Vec<Sequenced>> {
-    connection
-        .prepare_cached(TRANSCRIPT)?
-        .query_map(
-            params![stream.teamspace.as_str(), stream.subject.id(), number(after), count(limit)],
-            sequenced,
-        )?
-        .collect()
+    let values =
+        params![stream.teamspace.as_str(), stream.subject.id(), number(after), count(limit)];
+    within_read(connection.prepare_cached(TRANSCRIPT)?.query_map(values, sequenced)?)
 }
 
 const TRANSCRIPT: &str = "SELECT e.seq, e.teamspace, e.subject, e.position, e.name, e.version,

@@ -1,7 +1,10 @@
 //! The read side: every query of the store, and how rows become values again.
 
+use std::collections::VecDeque;
+
 use engine::ports::store::{
     HandoffFilter, KeyScope, List, ListOf, Listed, RecordedOutcome, Sealed, Sequenced, Snapshot,
+    within_read,
 };
 use protocol::canonical::Hash;
 use protocol::ids::{InvalidId, TeamspaceId};
@@ -15,6 +18,10 @@ use super::{conversation_rows, message_rows};
 
 pub const ENTRY_COLUMNS: &str = "seq, teamspace, subject, position, name, version, actor, at, \
                                  salt, body, commitment, hash, prev_seq";
+
+/// One entry by its sequence number.
+const ENTRY: &str = "SELECT seq, teamspace, subject, position, name, version, actor, at, salt, \
+                     body, commitment, hash, prev_seq FROM entries WHERE seq = ?1";
 
 pub fn newest(connection: &Connection) -> Result<u64> {
     connection
@@ -181,34 +188,68 @@ pub fn outcome(connection: &Connection, scope: &KeyScope) -> Result<Option<Recor
 }
 
 pub fn entries(connection: &Connection, after: u64, limit: usize) -> Result<Vec<Sequenced>> {
-    connection
-        .prepare_cached(&format!(
-            "SELECT {ENTRY_COLUMNS} FROM entries WHERE seq > ?1 ORDER BY seq LIMIT ?2"
-        ))?
-        .query_map(params![number(after), count(limit)], sequenced)?
-        .collect()
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT {ENTRY_COLUMNS} FROM entries WHERE seq > ?1 ORDER BY seq LIMIT ?2"
+    ))?;
+    within_read(statement.query_map(params![number(after), count(limit)], sequenced)?)
 }
 
-/// Walks the stream backwards along its links; the cost is the entries walked, not the ledger.
+/// The entries of a stream before a position, newest first.
 pub fn history(
     connection: &Connection,
     stream: &Stream,
     before: u64,
     limit: usize,
 ) -> Result<Vec<Sequenced>> {
-    let mut statement = connection
-        .prepare_cached(&format!("SELECT {ENTRY_COLUMNS} FROM entries WHERE seq = ?1"))?;
-    let mut seq = load(connection, stream)?.map_or(0, |snapshot| snapshot.last_seq);
-    let mut found = Vec::new();
-    while seq != 0 && found.len() < limit {
-        let (entry, prev_seq) =
-            statement.query_row([seq], |row| Ok((sequenced(row)?, row.get::<_, u64>(12)?)))?;
-        if entry.entry.position < before {
-            found.push(entry);
+    let mut statement = connection.prepare_cached(ENTRY)?;
+    let mut seqs = Vec::new();
+    walk_back(connection, stream, |seq, position| {
+        if position < before {
+            seqs.push(seq);
         }
-        seq = prev_seq;
+        seqs.len() < limit
+    })?;
+    within_read(seqs.into_iter().map(|seq| statement.query_row([seq], sequenced)))
+}
+
+/// The entries of a stream from a position on, in order.
+pub fn history_from(
+    connection: &Connection,
+    stream: &Stream,
+    from: u64,
+    limit: usize,
+) -> Result<Vec<Sequenced>> {
+    let mut statement = connection.prepare_cached(ENTRY)?;
+    let mut seqs = VecDeque::new();
+    walk_back(connection, stream, |seq, position| {
+        if position >= from {
+            seqs.push_front(seq);
+            seqs.truncate(limit);
+        }
+        position > from
+    })?;
+    within_read(seqs.into_iter().map(|seq| statement.query_row([seq], sequenced)))
+}
+
+/// Walks a stream backwards along its links, from the newest entry, while it is wanted. Bodies are
+/// not read; the cost is the entries walked, not the ledger.
+fn walk_back(
+    connection: &Connection,
+    stream: &Stream,
+    mut goes_on: impl FnMut(u64, u64) -> bool,
+) -> Result<()> {
+    let mut link =
+        connection.prepare_cached("SELECT position, prev_seq FROM entries WHERE seq = ?1")?;
+    let mut seq = load(connection, stream)?.map_or(0, |snapshot| snapshot.last_seq);
+    while seq != 0 {
+        let (position, before) =
+            link.query_row([seq], |row| Ok((row.get::<_, u64>(0)?, row.get::<_, u64>(1)?)))?;
+        if !goes_on(seq, position) {
+            return Ok(());
+        }
+        seq = before;
     }
-    Ok(found)
+    Ok(())
 }
 
 pub fn list(connection: &Connection, list: &List) -> Result<Vec<Listed>> {

@@ -69,6 +69,8 @@ exercise! {
         entries_are_read_in_pages
         places_beyond_the_end_are_answered
         history_is_read_backwards_in_pages
+        history_is_read_forwards_in_pages
+        a_read_is_bounded_in_bytes
         deadlines_are_due_in_their_order
         when_too_many_are_due_teamspaces_take_turns
         a_document_is_found_while_it_is_current

@@ -101,7 +101,10 @@ fn database(data: &Path) -> DoctorFinding {
         Err(error) => bad(check, format!("{error}")),
         Ok((Err(error), _) | (_, Err(error))) => bad(check, error.to_string()),
         Ok((Ok(Some(damage)), _)) => bad(check, damage),
-        Ok((Ok(None), Ok(newest))) => good(check, format!("sound, {newest} entries")),
+        Ok((Ok(None), Ok(newest))) => good(
+            check,
+            format!("readable, {newest} entries; `tasuki audit verify` checks what they say"),
+        ),
     }
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use engine::ports::clock::Stopwatch;
+use engine::read::matching::LANE_SECONDS_MAX;
 use protocol::route::read::GRAPH_BYTES_MAX;
 use protocol::route::{
     AgentGraph, Compiled, GraphProblem, Hop, IntentClassification, NodeKind, Routed, Target, Turn,
@@ -108,6 +109,10 @@ pub async fn run(args: GraphArgs) -> Result<u8> {
         Ok(graph) => graph,
         Err(problems) => return Ok(refuse(&problems, json)),
     };
+    let problems = graph.graph().cost_problems();
+    if !problems.is_empty() {
+        return Ok(refuse(&problems, json));
+    }
     match then {
         Then::Approve => Ok(approve(graph.graph(), json)),
         Then::Try(turn) => Ok(try_out(&graph, turn, json)),
@@ -179,7 +184,8 @@ fn try_out(graph: &Compiled, args: TryArgs, json: bool) -> u8 {
         attributes: &attributes,
     };
     let routed = graph.route(&turn);
-    let latency_ms = started.seconds() * 1_000.0;
+    let seconds = started.seconds();
+    let latency_ms = seconds * 1_000.0;
     let why = |hop: &Hop| graph.explain(hop, &turn);
     if json {
         let decision = routed.decision(turn.intent, latency_ms);
@@ -192,6 +198,12 @@ fn try_out(graph: &Compiled, args: TryArgs, json: bool) -> u8 {
             "graphPath": routed.path, "routeDecision": decision, "intent": intent, "hops": hops }));
     } else {
         show(&routed, intent.as_ref(), why);
+    }
+    if seconds > LANE_SECONDS_MAX {
+        output::remark(&format!(
+            "matching took {seconds:.1} s; a server stops after about {LANE_SECONDS_MAX} s, and \
+             the defaults of the routers decide"
+        ));
     }
     exit_code::OK
 }

@@ -112,7 +112,7 @@ async fn follow(
     if status != 200 {
         let bytes = body.collect().await.context("the answer broke off")?.to_bytes();
         let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
-        crate::client::Answer { status, body }.success()?;
+        crate::client::Answer { status, body, is_json: true }.success()?;
         bail!("the server answered with status {status}");
     }
     let mut waiting = String::new();

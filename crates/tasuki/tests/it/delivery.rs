@@ -261,9 +261,17 @@ async fn a_holder_that_cannot_be_told_is_recorded_and_told_all_of_it_later() {
         ),
         (Answer::Says("certainly!".to_owned()), true, neither),
         (Answer::Says(r#"{"parts": [], "epoch": 7}"#.to_owned()), true, neither),
-        (Answer::Says(r#"{"parts": [{"type": "html"}]}"#.to_owned()), true, neither),
+        (
+            Answer::Says(r#"{"parts": [{"type": "html"}]}"#.to_owned()),
+            true,
+            "the answer of the agent: parts[0].type: expected one of ",
+        ),
         (Answer::Says(long), true, "the answer of the agent is cut off or too long"),
-        (Answer::Says(wordy.to_string()), true, "what the agent answered is refused: "),
+        (
+            Answer::Says(wordy.to_string()),
+            true,
+            "the answer of the agent: parts[0].text: expected text ",
+        ),
         (Answer::Says(r#"{"parts": []}"#.to_owned()), true, "what the agent answered is refused: "),
         (Answer::Status(200), false, "its URL is not https"),
     ] {

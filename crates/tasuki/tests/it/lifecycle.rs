@@ -149,12 +149,43 @@ async fn every_write_is_answered_with_its_key() {
         ("POST /v1/handoffs", offer("T-12", "bob")),
         ("POST /v1/acp/handoff", initiate),
         ("POST /v1/acp/handoff", close),
+        ("POST /v1/conversations", json!({ "agent": "bob" })),
+        ("POST /v1/acp/messages", json!({ "to": ["bob"], "type": "status.blocked" })),
+        ("PUT /v1/agents/alice/presence", json!({ "presence": "offline" })),
     ] {
         let answer = request(line, &body).send(server.address()).await;
         assert_eq!(answer.header("idempotency-key").len(), 36, "{line} {body}");
     }
     let query = request("POST /v1/acp/handoff", &json!({ "action": "query" }));
     assert_eq!(query.send(server.address()).await.header("idempotency-key"), "");
+}
+
+/// The OpenAPI document names the header only where a repeat takes effect once.
+#[tokio::test]
+async fn a_write_without_a_key_does_not_promise_one() {
+    let server = Server::start();
+    let token = server.token("root", &["--kind", "operator"]);
+    let document = Request::new("GET /openapi.json").send(server.address()).await.json();
+    let takes_key = |path: &str| {
+        let parameters = document["paths"][path]["post"]["parameters"].as_array();
+        parameters.is_some_and(|all| all.iter().any(|it| it["name"] == "Idempotency-Key"))
+    };
+    assert!(takes_key("/v1/handoffs"));
+    for path in [
+        "/v1/tokens",
+        "/v1/teamspaces",
+        "/v1/conversations/{conversation}/tokens",
+        "/aaep/v1/events",
+        "/aaep/v1/replies",
+        "/aaep/v1/subscriptions",
+        "/aaep/compat/{agent}/messages",
+        "/aaep/compat/{agent}/sessions",
+    ] {
+        assert!(!takes_key(path), "{path}");
+    }
+    let token = Request::new("POST /v1/tokens").token(&token).json(&json!({ "name": "bob" }));
+    let issued = token.header("idempotency-key", b"k-1").send(server.address()).await;
+    assert_eq!(issued.header("idempotency-key"), "", "it was not used");
 }
 
 /// The columns of the ACP design, for people with a SQL shell.

@@ -47,7 +47,7 @@ async fn ask(server: &Server, caller: &str, command: conversation::Command) {
 /// A bank whose teller holds the conversation.
 async fn bank_with_conversation() -> Server {
     let server = bank().await;
-    let open = Open { agent: Some("teller".parse().unwrap()), ..Open::default() };
+    let open = Open { agent: Some("teller".parse().expect("a name")), ..Open::default() };
     let open = Command::Conversation(conversation::Command::Open(Box::new(open)));
     let opened = server.engine.submit(&operator(), conversation(), open, None).await;
     opened.expect("an operator may open one");

@@ -12,6 +12,7 @@ use crate::http::shared::paging::ListPage;
 
 pub const AAEP: [Operation; 15] = [
     Operation {
+        is_keyed: false,
         response: Response::Json(schema::<EventsRecorded>),
         ..action(
             "/aaep/v1/events",
@@ -58,6 +59,7 @@ pub const AAEP: [Operation; 15] = [
         )
     },
     Operation {
+        is_keyed: false,
         status: 201,
         response: Response::Json(schema::<MessageView>),
         who: Who::Party,
@@ -79,6 +81,7 @@ pub const AAEP: [Operation; 15] = [
         )
     },
     Operation {
+        is_keyed: false,
         status: 204,
         response: Response::Json(schema::<MessageView>),
         who: Who::Party,
@@ -108,6 +111,7 @@ pub const AAEP: [Operation; 15] = [
         )
     },
     Operation {
+        is_keyed: false,
         response: Response::Json(schema::<Received>),
         ..action(
             "/aaep/compat/{agent}/messages",
@@ -117,6 +121,7 @@ pub const AAEP: [Operation; 15] = [
         )
     },
     Operation {
+        is_keyed: false,
         response: Response::Json(schema::<Received>),
         status: 202,
         ..action(

@@ -20,6 +20,7 @@ pub const ACCESS: [Operation; 7] = [
         ..read("/v1/tokens", "list_tokens", "Lists tokens; secrets are not kept.")
     },
     Operation {
+        is_keyed: false,
         method: "post",
         who: Who::Operator,
         request: Some(schema::<IssueInput>),
@@ -56,6 +57,7 @@ pub const ACCESS: [Operation; 7] = [
         )
     },
     Operation {
+        is_keyed: false,
         method: "post",
         who: Who::Operator,
         request: Some(schema::<CreateInput>),

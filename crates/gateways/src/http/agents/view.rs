@@ -4,6 +4,7 @@ use engine::read::query::Item;
 use protocol::agent;
 use protocol::caller::{Caller, Role};
 use protocol::step::State;
+use protocol::visibility::details::sees_urls;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -50,8 +51,8 @@ pub fn agent(caller: &Caller, item: &Item) -> Option<AgentView> {
         presence_said: human.map(|human| human.attendance.said),
         presence_by: by.map(ToString::to_string),
         missed_at: agent.deadlines().first().map(|deadline| deadline.due.to_string()),
-        endpoint: agent.endpoint.clone().filter(|_| caller.is_operator()),
-        wake: agent.wake_url.clone().filter(|_| caller.is_operator()),
+        endpoint: agent.endpoint.clone().filter(|_| sees_urls(caller)),
+        wake: agent.wake_url.clone().filter(|_| sees_urls(caller)),
         agent: agent.id.to_string(),
         kind: agent.kind,
         profile: agent.profile.clone(),

@@ -4,7 +4,6 @@ use engine::read::query::Item;
 use engine::road::submit::{Done, Key};
 use protocol::caller::{Caller, Principal};
 use protocol::conversation::reader::Reader;
-use protocol::conversation::state::Side;
 use protocol::conversation::{Command, Conversation};
 use protocol::ids::{ConversationId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
@@ -43,9 +42,9 @@ pub async fn visible(
     let nothing = || Problem::not_found("conversation");
     let item =
         gateway.engine.read().item(&stream(&caller.teamspace, id)).await?.ok_or_else(nothing)?;
-    match conversation_of(&item)?.side(caller) {
-        Some(Side::Customer | Side::Agent(_) | Side::Overseer) => Ok(item),
-        None => Err(nothing()),
+    match gateway.engine.access().may_read(caller, &item.stream, &item.state).await? {
+        true => Ok(item),
+        false => Err(nothing()),
     }
 }
 

@@ -5,6 +5,7 @@ use engine::ledger::feed::entry_cursor;
 use engine::ports::store::Sequenced;
 use protocol::caller::Caller;
 use protocol::conversation::event::Routed;
+use protocol::conversation::reader::begins_or_ends;
 use protocol::conversation::{Event, customer_text};
 use protocol::ids::ConversationId;
 use protocol::ledger::Subject;
@@ -103,7 +104,7 @@ pub async fn for_customer(
     let entry = &line.entry;
     let data = match transcript::one(gateway, customer, id, line).await? {
         Some(message) => json!(message),
-        None if ["conversation.opened", "conversation.closed"].contains(&&*entry.name) => json!({}),
+        None if begins_or_ends(&entry.name) => json!({}),
         None => return Ok(None),
     };
     Ok(Some(json!({

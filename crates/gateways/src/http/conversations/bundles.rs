@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::http::conversations::access::{conversation_of, reader, stream};
 use crate::http::conversations::bundle_view::{shown_bundle, visible_bundle};
 use crate::http::conversations::history;
-use crate::http::conversations::transfers::{found, may_pick_up};
+use crate::http::conversations::transfers::found;
 use crate::http::shared::auth::Asker;
 use crate::http::shared::gateway::Gateway;
 use crate::http::shared::input::Named;
@@ -71,7 +71,6 @@ fn nothing() -> Problem {
     Problem::not_found("bundle")
 }
 
-/// The participants of the conversation may, and the people of a queue while it waits there.
 async fn may_see(
     gateway: &Gateway,
     caller: &Caller,
@@ -81,13 +80,8 @@ async fn may_see(
     let stream = stream(&caller.teamspace, conversation);
     let item = gateway.engine.read().item(&stream).await?.ok_or_else(nothing)?;
     let conversation = conversation_of(&item)?;
-    if conversation.side(caller).is_some() {
-        return Ok(true);
-    }
-    match conversation.transfer.as_deref().filter(|transfer| transfer.id == id.transfer) {
-        Some(transfer) => may_pick_up(gateway, caller, transfer).await,
-        None => Ok(false),
-    }
+    let transfer = conversation.transfer.as_deref().filter(|transfer| transfer.id == id.transfer);
+    Ok(gateway.engine.access().may_read_transfer(caller, conversation, transfer).await?)
 }
 
 /// The bundle, or that there is none, if this entry settles it.

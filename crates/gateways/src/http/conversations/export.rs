@@ -6,14 +6,14 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use engine::ports::store::{Sequenced, StoreError};
-use protocol::caller::Caller;
 use protocol::canonical;
+use protocol::conversation::Event as ConversationEvent;
 use protocol::conversation::reader::Reader;
-use protocol::conversation::{Conversation, Event as ConversationEvent};
 use protocol::hidden::make_visible;
 use protocol::ids::ConversationId;
 use protocol::ledger::Stream;
 use protocol::transfer::Event;
+use protocol::visibility::details::may_export;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -60,12 +60,6 @@ pub async fn export(
         (header::CACHE_CONTROL, "private, no-store"),
     ];
     Ok((headers, Body::from_stream(ReceiverStream::new(stream))).into_response())
-}
-
-/// A customer may not; they ask the member that opened the conversation.
-fn may_export(caller: &Caller, conversation: &Conversation) -> bool {
-    let opened = conversation.setup.opened_by == caller.principal.to_string();
-    opened || caller.is_coordinator()
 }
 
 /// The first line, the last, the number of lines between them, and whether those show sequence

@@ -23,9 +23,9 @@ pub fn event(line: &Sequenced) -> Option<ConversationEvent> {
 /// Entries that are read at a time on the way back to what was before.
 const PAGE: usize = 64;
 
-/// How many pages are searched. A thousand messages of one person are a long chat; the event about
-/// its end then does not say whether it was on hold.
-const PAGES_MAX: usize = 16;
+/// How many entries are searched. A thousand messages of one person are a long chat; the event
+/// about its end then does not say whether it was on hold.
+const ENTRIES_MAX: usize = 1_024;
 
 /// The newest value that `wanted` finds in the events of a transfer below a position.
 pub async fn earlier<T>(
@@ -34,9 +34,10 @@ pub async fn earlier<T>(
     position: u64,
     wanted: impl Fn(&Event) -> Option<T>,
 ) -> Result<Option<T>, StoreError> {
-    let mut position = position;
-    for _ in 0..PAGES_MAX {
+    let (mut position, mut n_read) = (position, 0);
+    while n_read < ENTRIES_MAX {
         let page = gateway.engine.read().history(stream, position, PAGE).await?;
+        n_read += page.len();
         for line in &page {
             if line.entry.name.starts_with("transfer.")
                 && let Some(ConversationEvent::Transfer(event)) = event(line)

@@ -12,6 +12,7 @@ use protocol::conversation::event::How;
 use protocol::conversation::{Command, Status};
 use protocol::ids::{AgentId, ConversationId};
 use protocol::notes::NOTES_BYTES_MAX;
+use protocol::visibility::details::{Listed, listed_conversations, may_issue_customer_token};
 use protocol::warning::Warning;
 use protocol::{form, step};
 use schemars::JsonSchema;
@@ -134,8 +135,7 @@ pub async fn mint(
 ) -> Result<(StatusCode, Json<TokenIssued>), Problem> {
     let caller = write.asker.member()?.caller;
     let item = visible(&gateway, &caller, id).await?;
-    let is_own = conversation_of(&item)?.setup.opened_by == caller.principal.to_string();
-    if !is_own && !caller.is_operator() {
+    if !may_issue_customer_token(&caller, conversation_of(&item)?) {
         let detail = "only the member that opened the conversation, or an operator, may do this";
         return Err(Problem::new("not_allowed", detail));
     }
@@ -151,10 +151,15 @@ pub async fn list(
     let caller = asker.member()?.caller;
     let limit = parse_limit(input.limit.as_deref())?;
     let before = cursors::row_before(&gateway, &caller, "conversations", input.cursor.as_deref())?;
-    let own = if caller.is_coordinator() { None } else { caller.agent().cloned() };
+    let nothing = || Ok(Json(ListPage { items: Vec::new(), next_cursor: None }));
+    let own = match listed_conversations(&caller) {
+        Listed::All => None,
+        Listed::Of(own) => Some(own),
+        Listed::Nothing => return nothing(),
+    };
     let is_own = |named: &AgentId| own.as_ref().is_none_or(|own| own == named);
     if [&input.holder, &input.asked].into_iter().flatten().any(|named| !is_own(named)) {
-        return Ok(Json(ListPage { items: Vec::new(), next_cursor: None }));
+        return nothing();
     }
     let holder = if input.asked.is_some() { input.holder } else { own.or(input.holder) };
     let filter = ConversationFilter { holder, asked: input.asked, status: input.status };

@@ -106,6 +106,7 @@ pub const CONVERSATIONS: [Operation; 15] = [
         )
     },
     Operation {
+        is_keyed: false,
         status: 201,
         response: Response::Json(schema::<TokenIssued>),
         ..action(

@@ -10,9 +10,9 @@ use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::Subject;
 use protocol::step::State;
 use protocol::transfer::Event;
-use protocol::transfer::decide::is_in_queue;
 use protocol::transfer::event::WhyLegEnded;
 use protocol::transfer::state::Target;
+use protocol::visibility::details::serves;
 use serde_json::{Value, json};
 
 use crate::http::conversations::history;
@@ -56,7 +56,7 @@ pub async fn queue_changed(
     let mut told = Vec::new();
     for changed in changes(gateway, line, &event).await? {
         let queue = of_kind(gateway, &caller.teamspace, &changed.queue, Kind::Queue).await?;
-        if !queue.is_some_and(|queue| is_in_queue(&person, &queue)) {
+        if !queue.is_some_and(|queue| serves(&person, &queue)) {
             continue;
         }
         let mut frame = json!({

@@ -3,12 +3,11 @@
 use axum::Json;
 use axum::extract::State;
 use protocol::agent;
-use protocol::agent::{Agent, Kind};
+use protocol::agent::Kind;
 use protocol::caller::Caller;
 use protocol::ids::AgentId;
 use protocol::queue::{EstimatedWait, Settings, estimate};
 use protocol::step::{Command, State as Aggregate};
-use protocol::transfer::decide::is_in_queue;
 use protocol::warning::Warning;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -96,7 +95,7 @@ async fn queue_view(
     let shift = gateway.engine.queues().shift(&caller.teamspace, &queue).await?;
     let flow = gateway.engine.flows().of(&caller.teamspace, id, shift.slots, now);
     let place = u32::try_from(n_waiting + 1).unwrap_or(u32::MAX);
-    let (waiting, callbacks) = match may_look(gateway, caller, &queue).await? {
+    let (waiting, callbacks) = match gateway.engine.access().sees_who_waits(caller, &queue).await? {
         true => {
             let callbacks = callbacks::of_queue(gateway, caller, id).await?;
             (Some(waiting(gateway, caller, id).await?), Some(callbacks))
@@ -115,17 +114,6 @@ async fn queue_view(
         settings,
         warnings: Vec::new(),
     })
-}
-
-/// The waiting transfers are shown to people who may pick them up, and to coordinators.
-async fn may_look(gateway: &Gateway, caller: &Caller, queue: &Agent) -> Result<bool, Problem> {
-    if caller.is_coordinator() {
-        return Ok(true);
-    }
-    let Some(own) = caller.agent() else { return Ok(false) };
-    let person = agent(gateway, &caller.teamspace, own).await?;
-    let person = person.filter(|agent| agent.kind == Kind::Human);
-    Ok(person.is_some_and(|person| is_in_queue(&person, queue)))
 }
 
 async fn waiting(

@@ -108,7 +108,8 @@ pub async fn read(
         // A message may be large, and others wait for this thread.
         tokio::task::yield_now().await;
     }
-    let next_cursor = (lines.len() == limit).then(|| last.to_string());
+    let n_lines = conversation_of(&item)?.transcript.count;
+    let next_cursor = (last < n_lines).then(|| last.to_string());
     Ok(Json(ListPage { items, next_cursor }))
 }
 

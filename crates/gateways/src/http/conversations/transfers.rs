@@ -4,7 +4,6 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use protocol::agent::{Agent, Kind as AgentKind};
 use protocol::caller::Caller;
 use protocol::conversation::part::TEXT_BYTES_MAX;
 use protocol::conversation::{Command as ConversationCommand, Conversation};
@@ -12,8 +11,7 @@ use protocol::form;
 use protocol::ids::{ConversationId, TransferId};
 use protocol::notes::NOTES_BYTES_MAX;
 use protocol::transfer::command::{Act, Command, Request, Transfer as TransferInput};
-use protocol::transfer::decide::{SCORE_MAX, is_in_queue};
-use protocol::transfer::state::Transfer;
+use protocol::transfer::decide::SCORE_MAX;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -22,7 +20,6 @@ use crate::http::conversations::transfer_view::{TransferView, view};
 use crate::http::shared::auth::Asker;
 use crate::http::shared::gateway::Gateway;
 use crate::http::shared::input::{Chat, FreeText, Named, Write};
-use crate::http::shared::lookup;
 use crate::http::shared::problem::Problem;
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -138,7 +135,8 @@ pub async fn show(
     else {
         return Err(if is_party { replaced(conversation) } else { nothing() });
     };
-    if !is_party && !may_pick_up(&gateway, &asker.caller, transfer).await? {
+    let access = gateway.engine.access();
+    if !access.may_read_transfer(&asker.caller, conversation, Some(transfer)).await? {
         return Err(nothing());
     }
     view(&gateway, &asker.caller, conversation, transfer).await.map(Json)
@@ -300,20 +298,4 @@ pub async fn found(
 ) -> Result<ConversationId, Problem> {
     let conversation = gateway.engine.read().conversation_of(&caller.teamspace, id).await?;
     conversation.ok_or_else(|| Problem::not_found("transfer"))
-}
-
-/// Whether the caller is a person of the queue in which the transfer waits.
-pub async fn may_pick_up(
-    gateway: &Gateway,
-    caller: &Caller,
-    transfer: &Transfer,
-) -> Result<bool, Problem> {
-    let (Some(own), Some(waiting)) = (caller.agent(), transfer.waiting()) else { return Ok(false) };
-    let person = lookup::agent(gateway, &caller.teamspace, own).await?;
-    let queue = lookup::agent(gateway, &caller.teamspace, waiting.queue).await?;
-    let is_person = |agent: &Agent| agent.kind == AgentKind::Human;
-    Ok(match (person.filter(is_person), queue) {
-        (Some(person), Some(queue)) => is_in_queue(&person, &queue),
-        (_, _) => false,
-    })
 }

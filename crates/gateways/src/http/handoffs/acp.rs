@@ -5,7 +5,6 @@ mod request;
 
 use axum::Json;
 use axum::extract::{Request, State};
-use axum::http::HeaderValue;
 use axum::response::{IntoResponse, Response};
 use engine::read::query::LIST_ROWS_MAX;
 use engine::road::submit::Done;
@@ -32,7 +31,7 @@ use crate::http::handoffs::read::ListInput;
 use crate::http::handoffs::view::HandoffView;
 use crate::http::handoffs::{action, dry_run, read, workq};
 use crate::http::shared::gateway::Gateway;
-use crate::http::shared::input::{KEY_HEADER, Write, read_write, shape};
+use crate::http::shared::input::{Write, read_write, shape};
 use crate::http::shared::problem::{Problem, add_headers};
 
 pub use request::AcpRequest;
@@ -91,16 +90,10 @@ pub async fn handle(State(gateway): State<Gateway>, request: Request) -> Respons
         Ok(write) => write,
         Err(problem) => return Failure::from(problem).into_response(),
     };
-    let is_query = write.body.get("action").and_then(Value::as_str) == Some(QUERY);
-    let key_text = HeaderValue::from_str(&write.key.text);
-    let mut response = match answer(&gateway, write).await {
+    match answer(&gateway, write).await {
         Ok(response) => Json(response).into_response(),
         Err(failure) => failure.into_response(),
-    };
-    if let (Ok(value), false) = (key_text, is_query) {
-        response.headers_mut().insert(&KEY_HEADER, value);
     }
-    response
 }
 
 /// The answer if the handler did not answer in time.

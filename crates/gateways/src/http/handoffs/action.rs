@@ -12,7 +12,7 @@ use protocol::step;
 
 use crate::http::handoffs::view;
 use crate::http::shared::gateway::Gateway;
-use crate::http::shared::input::{KEY_HEADER, Write};
+use crate::http::shared::input::Write;
 use crate::http::shared::problem::Problem;
 
 /// What a command is about.
@@ -37,7 +37,6 @@ pub async fn act(
     target: Target,
     command: Command,
 ) -> Result<Response, Problem> {
-    let key_text = HeaderValue::from_str(&write.key.text);
     let done = submit(gateway, write, target, command).await?;
     if let Some(refused) = &done.outcome.refused {
         return Err(Problem::refused(refused, &done.outcome));
@@ -49,9 +48,6 @@ pub async fn act(
     };
     let mut response = (status, Json(view::action_done(id, &done))).into_response();
     let headers = response.headers_mut();
-    if let Ok(value) = key_text {
-        headers.insert(&KEY_HEADER, value);
-    }
     if let (Target::New(_), Ok(value)) =
         (target, HeaderValue::try_from(format!("/v1/handoffs/{id}")))
     {

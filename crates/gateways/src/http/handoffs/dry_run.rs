@@ -3,8 +3,8 @@
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
+use engine::read::verdict::VERDICT_WAIT_MAX;
 use engine::road::submit::SubmitError;
-use engine::road::verdict::VERDICT_WAIT_MAX;
 use protocol::handoff::artifact::Finding;
 use protocol::handoff::lint::{Remark, Weight};
 use protocol::handoff::package::Artifact;

@@ -130,7 +130,7 @@ pub async fn history(
         gateway.engine.read().history(&item.stream, before.unwrap_or(u64::MAX), limit).await?;
     let next = entries
         .last()
-        .filter(|oldest| entries.len() == limit && oldest.entry.position > 1)
+        .filter(|oldest| oldest.entry.position > 1)
         .map(|oldest| oldest.entry.position);
     let next_cursor = cursors::next_row(&gateway, &asker.caller, list, next);
     let mut items = Vec::with_capacity(entries.len());

@@ -15,6 +15,7 @@ use protocol::message::state::mailboxes;
 use protocol::message::{Command, Delivery, Kind, Outgoing};
 use protocol::step;
 use protocol::time::Time;
+use protocol::visibility::details::{Listed, listed_messages};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -24,7 +25,7 @@ use crate::http::messages::state::Messages;
 use crate::http::messages::view::{MessageView, message_of, view, views};
 use crate::http::shared::auth::Asker;
 use crate::http::shared::cursors;
-use crate::http::shared::input::{KEY_HEADER, Named, Nothing, QueryParameters, Write};
+use crate::http::shared::input::{Named, Nothing, QueryParameters, Write};
 use crate::http::shared::paging::{ListPage, parse_limit};
 use crate::http::shared::problem::Problem;
 use crate::rate::RateLimiter;
@@ -150,7 +151,6 @@ async fn submit(
     subject: Option<MessageId>,
 ) -> Result<Response, Problem> {
     let asker = write.asker.member()?;
-    let key_text = HeaderValue::from_str(&write.key.text);
     let key = write.key.for_action("send", subject.map(|id| id.to_string()).as_deref());
     let admitted = async {
         if let Some(id) = outgoing.reply_to {
@@ -183,9 +183,6 @@ async fn submit(
     let view = view(&asker.caller, message_of(&item)?);
     let mut response = (StatusCode::CREATED, Json(view)).into_response();
     let headers = response.headers_mut();
-    if let Ok(value) = key_text {
-        headers.insert(KEY_HEADER.clone(), value);
-    }
     if let Ok(value) = HeaderValue::from_str(&location(id)) {
         headers.insert(header::LOCATION, value);
     }
@@ -225,13 +222,10 @@ pub async fn query(
     let caller = asker.member()?.caller;
     let limit = parse_limit(input.limit.as_deref())?;
     let before = cursors::row_before(&gateway, &caller, "messages", input.cursor.as_deref())?;
-    let own = match caller.is_coordinator() {
-        true => None,
-        false => match mailboxes(&caller).into_iter().next() {
-            Some(own) => Some(own),
-            // A caller without a mailbox has no messages.
-            None => return Ok(Json(ListPage { items: Vec::new(), next_cursor: None })),
-        },
+    let own = match listed_messages(&caller) {
+        Listed::All => None,
+        Listed::Of(own) => Some(own),
+        Listed::Nothing => return Ok(Json(ListPage { items: Vec::new(), next_cursor: None })),
     };
     let QueryInput { agent, thread_id, kind, status, topic, since, until, .. } = input;
     let parties = own.into_iter().chain(agent).collect();

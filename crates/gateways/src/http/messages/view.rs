@@ -8,8 +8,8 @@ use protocol::handoff::package::Priority;
 use protocol::hidden;
 use protocol::ids::AgentId;
 use protocol::message::context::{MessageContext, MessagePolicy};
-use protocol::message::state::mailboxes;
 use protocol::message::{Delivery, Kind, Message};
+use protocol::visibility::details::sees_recipients;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -62,7 +62,6 @@ pub fn views(caller: &Caller, items: &[Item]) -> Vec<MessageView> {
 pub fn view(caller: &Caller, message: &Message) -> MessageView {
     let sent = &message.sent;
     let names = |names: &[AgentId]| names.iter().map(ToString::to_string).collect();
-    let is_senders = caller.is_coordinator() || mailboxes(caller).contains(&sent.from);
     let recipients = || {
         let pairs = message.recipients.iter();
         pairs.map(|(name, status)| (name.to_string(), *status)).collect()
@@ -91,7 +90,7 @@ pub fn view(caller: &Caller, message: &Message) -> MessageView {
         context: sent.context.as_ref().map(shown_context),
         created_at: message.created_at.to_string(),
         updated_at: message.updated_at.to_string(),
-        recipients: is_senders.then(recipients),
+        recipients: sees_recipients(caller, message).then(recipients),
     }
 }
 

@@ -5,7 +5,7 @@ use protocol::form::Form;
 use serde_json::{Map, Value, json};
 
 /// Values for fields of these names, if the schema allows them; the first that fits counts.
-const SAMPLES: [(&str, &str); 44] = [
+const SAMPLES: [(&str, &str); 46] = [
     ("action", "accept"),
     ("agent_id", "bob"),
     ("artifact_id", "export"),
@@ -24,11 +24,12 @@ const SAMPLES: [(&str, &str); 44] = [
     ("from", "alice"),
     ("from_agent", "alice"),
     ("goto", "carol"),
+    ("graph", "support"),
     ("holder", "bob"),
     ("id", "hello"),
     ("label", "billing"),
     ("name", "Dana"),
-    ("next_cursor", "50"),
+    ("next_cursor", "EgsY7kqZ0Wk1v9cJ5m3RZw"),
     ("next_step", "Run export.py against the data of Monday"),
     ("notes", "I start tomorrow."),
     ("operator", "olga"),
@@ -36,6 +37,7 @@ const SAMPLES: [(&str, &str); 44] = [
     ("path", "/srv/exports/last-night.csv"),
     ("queue", "desk"),
     ("reason", "Bob knows the export code."),
+    ("router", "triage"),
     ("stream", "handoff/01a1dd8b-267b-7517-b6f1-b43d22fa6dcd"),
     ("success_criteria", "The file of last night has 48 columns"),
     ("summary", "The export drops the last two columns since Tuesday."),

@@ -2,11 +2,12 @@
 //! field. A body may repeat the caller's identity, but not contradict it.
 
 use std::str::FromStr;
+use std::sync::{Arc, OnceLock};
 
 use axum::body::Bytes;
 use axum::extract::{FromRef, FromRequest, FromRequestParts, Path, Request as HttpRequest};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use engine::road::submit::Key;
 use protocol::callback::Ask;
 use protocol::caller::Principal;
@@ -56,14 +57,28 @@ pub struct Write<T> {
 /// has a key.
 #[derive(Debug, Clone)]
 pub struct GivenKey {
-    pub text: String,
+    text: String,
     body_hash: Hash,
+    used: Option<UsedKey>,
+}
+
+/// The key under which a write was done; empty if it has none. The answer shows it.
+#[derive(Debug, Clone, Default)]
+pub struct UsedKey(Arc<OnceLock<HeaderValue>>);
+
+impl UsedKey {
+    pub fn get(&self) -> Option<&HeaderValue> {
+        self.0.get()
+    }
 }
 
 impl GivenKey {
     /// The key is bound to the action and its subject: the same key for another action is another
     /// request.
     pub fn for_action(self, action: &str, subject: Option<&str>) -> Key {
+        if let (Some(used), Ok(text)) = (&self.used, HeaderValue::from_str(&self.text)) {
+            used.0.get_or_init(|| text);
+        }
         let subject = subject.unwrap_or("new");
         let fingerprint = canonical::sha256(&[
             action.as_bytes(),
@@ -154,11 +169,8 @@ async fn read_with(
     let mut body = parse(&bounds, &parts, &bytes)?;
     let body_hash = canonical::sha256(&[canonical::canonical(&body).as_bytes()]);
     check_identity(&asker, &mut body)?;
-    let text = match key_text(&parts.headers)? {
-        Some(text) => text,
-        None => gateway.engine.new_key_text(),
-    };
-    Ok(Write { asker, body, key: GivenKey { text, body_hash } })
+    let key = given_key(gateway, &parts, body_hash)?;
+    Ok(Write { asker, body, key })
 }
 
 /// Reads a document as it is, once the asker may send one.
@@ -172,12 +184,16 @@ pub async fn read_document(
     let asker = may_send(authenticate(gateway, &parts).await?)?;
     let bytes = read_body(body, bytes_max, gateway.limits.body_read_ms_max).await?;
     check_is_json(&parts)?;
+    let key = given_key(gateway, &parts, canonical::sha256(&[&bytes]))?;
+    Ok(Write { asker, body: bytes, key })
+}
+
+fn given_key(gateway: &Gateway, parts: &Parts, body_hash: Hash) -> Result<GivenKey, Problem> {
     let text = match key_text(&parts.headers)? {
         Some(text) => text,
         None => gateway.engine.new_key_text(),
     };
-    let body_hash = canonical::sha256(&[&bytes]);
-    Ok(Write { asker, body: bytes, key: GivenKey { text, body_hash } })
+    Ok(GivenKey { text, body_hash, used: parts.extensions.get::<UsedKey>().cloned() })
 }
 
 fn parse(bounds: &Bounds, parts: &Parts, bytes: &Bytes) -> Result<Value, Problem> {

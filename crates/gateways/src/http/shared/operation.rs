@@ -16,6 +16,8 @@ pub struct Operation {
     pub request: Option<MakeSchema>,
     pub response: Response,
     pub status: u16,
+    /// Whether a repeat with the same key takes effect once. Of no meaning for reads.
+    pub is_keyed: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -50,6 +52,7 @@ pub const fn read(path: &'static str, id: &'static str, summary: &'static str) -
         request: None,
         response: Response::Text("text/plain"),
         status: 200,
+        is_keyed: true,
     }
 }
 

@@ -165,6 +165,10 @@ impl Problem {
         Self::new("rate_limited", "too many requests with this token").retry_after(seconds)
     }
 
+    pub fn too_many_frames(seconds: u64) -> Self {
+        Self::new("rate_limited", "too many frames on this connection").retry_after(seconds)
+    }
+
     pub fn too_many_messages(detail: &'static str, seconds: u64) -> Self {
         Self::new("rate_limited", detail).retry_after(seconds)
     }
@@ -308,7 +312,7 @@ impl From<StoreError> for Problem {
         match error {
             StoreError::Full => Self::new("storage_full", "the disk is full; nothing was changed"),
             StoreError::Overloaded => {
-                Self::new("overloaded", "too many commands are waiting; nothing was changed")
+                Self::new("overloaded", "the server has too much to do; nothing was changed")
                     .retry_after(1)
             }
             StoreError::Closed => Self::new("stopping", "the server is stopping").retry_after(1),

@@ -20,6 +20,7 @@ use engine::ports::clock::Stopwatch;
 use tracing::instrument::{Instrument, Instrumented};
 
 use crate::http::shared::gateway::Gateway;
+use crate::http::shared::input::{KEY_HEADER, UsedKey};
 use crate::http::shared::metrics::{Answered, known_method};
 use crate::http::shared::operation::{Operation, Who};
 use crate::http::shared::problem::Problem;
@@ -156,8 +157,12 @@ where
         if !takes_query && request.uri().query().is_some() {
             request.extensions_mut().insert(QueryNotTaken);
         }
+        let key = UsedKey::default();
+        if method != "GET" {
+            request.extensions_mut().insert(key.clone());
+        }
         let answering = handler.call(request, state).instrument(span);
-        Observing { gateway, route, method, stopwatch, answering }
+        Observing { gateway, route, method, stopwatch, key, answering }
     }
 }
 
@@ -192,6 +197,7 @@ pub struct Observing {
     route: &'static str,
     method: &'static str,
     stopwatch: Stopwatch,
+    key: UsedKey,
     answering: Instrumented<Answering>,
 }
 
@@ -199,12 +205,15 @@ impl Future for Observing {
     type Output = Response;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Response> {
-        let response = ready!(Pin::new(&mut self.answering).poll(context));
+        let mut response = ready!(Pin::new(&mut self.answering).poll(context));
+        if let Some(key) = self.key.get() {
+            response.headers_mut().insert(&KEY_HEADER, key.clone());
+        }
         let status = response.status().as_u16();
         let span = self.answering.span();
         span.record("status", status);
         tracing::debug!(parent: span, "answered");
-        let Self { route, method, stopwatch, .. } = *self;
+        let (route, method, stopwatch) = (self.route, self.method, self.stopwatch);
         let seconds = stopwatch.seconds();
         self.gateway.metrics.count(Answered { route, method, status, seconds });
         Poll::Ready(response)

@@ -226,7 +226,7 @@ impl OpenSocket {
         }
         let Frame { id, asks } = frame::read(text, &gateway.limits.json);
         if let Err(retry) = rate {
-            return self.refuse(id, Problem::rate_limited(retry.seconds)).await;
+            return self.refuse(id, Problem::too_many_frames(retry.seconds)).await;
         }
         let asks = match asks {
             Ok(asks) => asks,

@@ -39,7 +39,7 @@ pub const NEWS_MAX: usize = 2;
 const BATCH_BYTES_MAX: usize = 64 * 1_024;
 
 /// Entries of a conversation that are read at a time while catching up.
-const CATCH_UP_ENTRIES: u64 = 64;
+const CATCH_UP_ENTRIES: usize = 64;
 
 /// How often a subscription to a whole teamspace sends its cursor. The interval is fixed: a cursor
 /// sent only when other teamspaces are active would reveal their activity.
@@ -215,14 +215,11 @@ impl Following {
     /// Sends what happened in one conversation after one cursor, up to another.
     async fn catch_up(&mut self, stream: &Stream, after: u64, newest: u64) -> Result<(), Ended> {
         let engine = self.gateway.engine.clone();
-        let limit = CATCH_UP_ENTRIES as usize;
-        let read = async |before: u64| {
-            engine.read().history(stream, before, limit).await.map_err(|_| Ended::Failed)
-        };
         // First backwards to the cursor, then forwards: only one page is in memory at a time.
         let mut before = u64::MAX;
         loop {
-            let page = read(before).await?;
+            let page = engine.read().history(stream, before, CATCH_UP_ENTRIES).await;
+            let page = page.map_err(|_| Ended::Failed)?;
             let missed = page.iter().take_while(|one| one.seq > after);
             match missed.last() {
                 Some(oldest) => before = oldest.entry.position,
@@ -234,9 +231,9 @@ impl Following {
         }
         let mut position = before;
         while position < u64::MAX {
-            let mut page = read(position.saturating_add(CATCH_UP_ENTRIES)).await?;
-            page.reverse();
-            page.retain(|one| one.entry.position >= position && one.seq <= newest);
+            let page = engine.read().history_from(stream, position, CATCH_UP_ENTRIES).await;
+            let mut page = page.map_err(|_| Ended::Failed)?;
+            page.retain(|one| one.seq <= newest);
             let Some(last) = page.last() else { break };
             position = last.entry.position + 1;
             let page: Vec<_> = page.into_iter().map(Followed::new).map(Arc::new).collect();

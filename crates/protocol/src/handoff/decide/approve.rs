@@ -71,6 +71,7 @@ pub fn refuse(
 fn check_revision(made: &Made, read: Option<u32>) -> Result<(), Rejection> {
     match read {
         Some(read) if read != made.revision => Err(Rejection::RevisionOutdated {
+            field: "revision",
             given: u64::from(read),
             current: u64::from(made.revision),
         }),

@@ -21,7 +21,10 @@ pub fn decide(
 ) -> Result<Decision, Rejection> {
     let handoff = existing(state)?;
     if !context.caller.is_coordinator() {
-        return Err(Rejection::NotAllowed { action: "extend_sla", who: "a coordinator" });
+        return Err(Rejection::NotAllowed {
+            action: "extend the deadlines",
+            who: "a coordinator or an operator",
+        });
     }
     let wrong_state = Rejection::WrongState {
         action: "extend_sla",

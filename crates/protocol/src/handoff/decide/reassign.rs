@@ -22,7 +22,10 @@ pub fn decide(
 ) -> Result<Decision, Rejection> {
     let handoff = existing(state)?;
     if !context.caller.is_coordinator() {
-        return Err(Rejection::NotAllowed { action: "reassign", who: "a coordinator" });
+        return Err(Rejection::NotAllowed {
+            action: "reassign",
+            who: "a coordinator or an operator",
+        });
     }
     let made = under_way(handoff)?;
     if made.terms.is_guarded {

@@ -163,7 +163,7 @@ fn recipients(
         }
         if !is_urgent && !context.caller.is_coordinator() {
             let action = "broadcast with a priority below high";
-            return Err(Rejection::NotAllowed { action, who: "a coordinator" });
+            return Err(Rejection::NotAllowed { action, who: "a coordinator or an operator" });
         }
         // An agent with a reserved name has no mailbox of its own.
         let is_other = |agent: &&AgentId| *agent != from && !state::is_reserved(agent);

@@ -76,6 +76,15 @@ impl Track {
         Self::new("default", Subject::Handoff(handoff_id(number)))
     }
 
+    /// Gives the only entry of the newest commit another body.
+    pub fn replace_body(&mut self, commit: &mut Commit, text: String) {
+        let entry = commit.entries.pop().expect("one entry");
+        let body = Body::Kept { salt: [7; 16], text };
+        let entry = Entry { body, ..entry }.chained(&commit.expected_head);
+        self.head = entry.hash;
+        commit.entries.push(entry);
+    }
+
     /// A commit of `n_entries` that continues the stream; the track moves on to its end.
     pub fn next(&mut self, state: State, n_entries: usize) -> Commit {
         let (expected_position, expected_head) = (self.position, self.head);

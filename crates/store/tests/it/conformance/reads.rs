@@ -1,6 +1,6 @@
 //! Reading: pages, positions beyond the end, deadlines, documents, tokens, the seal.
 
-use engine::ports::store::{HandoffFilter, List, ListOf, Sealed, StoreReads};
+use engine::ports::store::{HandoffFilter, List, ListOf, READ_BYTES_MAX, Sealed, StoreReads};
 use protocol::graph::{Graph, Saved};
 use protocol::handoff::Status;
 use protocol::ids::TokenId;
@@ -82,6 +82,52 @@ pub async fn history_is_read_backwards_in_pages(place: Place) {
     assert_eq!(positions(&two, 100, 3).await, [5, 4, 3]);
     let newest = store.history(&one.stream, u64::MAX, 1).await.unwrap();
     assert_eq!(newest[0].entry.hash, one.head);
+}
+
+pub async fn history_is_read_forwards_in_pages(place: Place) {
+    let store = &place.store;
+    let (mut one, mut two) = (Track::handoff(1), Track::handoff(2));
+    for _ in 0..5 {
+        store.commit(one.next(handoff(handoff_id(1), "t1", Status::Draft), 2)).await.unwrap();
+        store.commit(two.step(Status::Draft)).await.unwrap();
+    }
+    let positions = async |track: &Track, from, limit| -> Vec<u64> {
+        let page = store.history_from(&track.stream, from, limit).await.unwrap();
+        assert!(page.iter().all(|kept| kept.entry.stream == track.stream));
+        page.iter().map(|kept| kept.entry.position).collect()
+    };
+    assert_eq!(positions(&one, 0, 4).await, [1, 2, 3, 4]);
+    assert_eq!(positions(&one, 5, 4).await, [5, 6, 7, 8]);
+    assert_eq!(positions(&one, 9, 4).await, [9, 10]);
+    assert_eq!(positions(&two, 3, 9).await, [3, 4, 5]);
+    assert!(positions(&one, 11, 4).await.is_empty());
+}
+
+/// Large bodies make short pages, but no page is empty before the end.
+pub async fn a_read_is_bounded_in_bytes(place: Place) {
+    let store = &place.store;
+    let (mut track, mut size) = (Track::handoff(1), READ_BYTES_MAX / 4);
+    for _ in 0..6 {
+        let mut commit = track.step(Status::Draft);
+        let text = format!("{{\"x\":\"{}\"}}", "x".repeat(size));
+        track.replace_body(&mut commit, text);
+        store.commit(commit).await.unwrap();
+        size = size * 3 / 2;
+    }
+    let stream = &track.stream;
+    let mut after = 0;
+    let mut lengths = Vec::new();
+    loop {
+        let page = store.entries(after, 99).await.unwrap();
+        let from = store.history_from(stream, after + 1, 99).await.unwrap();
+        assert_eq!(page, from);
+        let Some(last) = page.last() else { break };
+        after = last.seq;
+        lengths.push(page.len());
+    }
+    assert_eq!(lengths, [2, 1, 1, 1, 1]);
+    let newest = store.history(stream, u64::MAX, 99).await.unwrap();
+    assert_eq!(newest.len(), 1);
 }
 
 pub async fn deadlines_are_due_in_their_order(place: Place) {

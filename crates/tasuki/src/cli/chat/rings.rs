@@ -88,7 +88,7 @@ impl RingStream {
         if status != 200 {
             let bytes = body.collect().await.context("the answer broke off")?.to_bytes();
             let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
-            Answer { status, body }.success()?;
+            Answer { status, body, is_json: true }.success()?;
             bail!("the server answered with status {status}");
         }
         Ok(body)

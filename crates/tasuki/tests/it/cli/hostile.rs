@@ -142,6 +142,7 @@ fn a_server_that_makes_no_sense_is_no_server() {
         ("", 4, "did not answer"),
         ("SSH-2.0-OpenSSH_9.2\r\n", 4, "did not answer"),
         ("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{", 4, "broke off"),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\n<p>Login</p", 1, "not JSON"),
         ("HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n", 1, "status 502"),
     ];
     for (answer, code, words) in cases {

@@ -60,6 +60,40 @@ async fn an_export_has_everything_and_where_it_stands_in_the_ledger() {
     }
 }
 
+/// Large messages make short pages; none is left out, nor in the export, nor at the erasure.
+#[tokio::test]
+async fn large_messages_are_read_in_short_pages() {
+    let server = Server::start();
+    let chat = open(&server).await;
+    let operator = server.with_token(&server.token("root", &["--kind", "operator"]));
+    let file = json!({ "type": "attachment", "name": "a.bin",
+                       "media_type": "application/octet-stream", "data": "QUFB".repeat(32_000) });
+    let n_messages = 12_u64;
+    for _ in 0..n_messages {
+        let parts = json!({ "parts": [file.clone(), file.clone(), file.clone()] });
+        ok(&chat.customer, chat.post("/messages", parts)).await;
+    }
+    let (mut numbers, mut n_pages, mut after) = (Vec::new(), 0, String::new());
+    loop {
+        let page = ok(&chat.customer, Call::get(chat.path(&format!("/messages?{after}")))).await;
+        n_pages += 1;
+        let items = page["items"].as_array().expect("a page").iter();
+        numbers.extend(items.filter_map(|line| line["number"].as_u64()));
+        let Some(cursor) = page["next_cursor"].as_str() else { break };
+        after = format!("after={cursor}");
+    }
+    assert_eq!(numbers, (1..=n_messages).collect::<Vec<_>>());
+    assert!(n_pages > 3, "{n_pages}");
+    assert_eq!(exported(&chat.shop, &chat).await.len() as u64, n_messages + 2);
+    ok(&operator, chat.post("/erase", json!({ "reason": "asked for" }))).await;
+    let left = whole_ledger(&operator, "").await;
+    let stream = format!("conversation/{}", chat.id);
+    let is_left = |event: &&Event| {
+        event.data["stream"] == stream.as_str() && event.data["data"]["parts"].is_array()
+    };
+    assert_eq!(left.iter().filter(is_left).count(), 0);
+}
+
 /// The server is killed between two requests; the next request erases the rest.
 #[tokio::test]
 async fn all_of_a_conversation_is_erased_however_often_it_is_interrupted() {

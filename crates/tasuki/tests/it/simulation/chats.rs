@@ -204,9 +204,15 @@ impl Chats {
     /// The lines of a transcript are the message entries, in order.
     pub async fn look_at_transcripts(&self, side: &Side) -> Result<(), String> {
         for (stream, chat) in self.known.iter().rev().take(READ_MAX) {
-            let lines = side.store.transcript(stream, 0, usize::MAX).await;
-            let lines = lines.map_err(|error| error.to_string())?;
-            let found: Vec<u64> = lines.iter().map(|line| line.seq).collect();
+            let mut found: Vec<u64> = Vec::new();
+            loop {
+                let page = side.store.transcript(stream, found.len() as u64, usize::MAX).await;
+                let page = page.map_err(|error| error.to_string())?;
+                if page.is_empty() {
+                    break;
+                }
+                found.extend(page.iter().map(|line| line.seq));
+            }
             if found != chat.lines {
                 return Err(format!("the transcript of {} is {found:?}", stream.subject));
             }

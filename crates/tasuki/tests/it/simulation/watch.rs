@@ -19,7 +19,7 @@ use super::chats::Chats;
 use super::post::Post;
 use super::script::{Asked, TASKS, TEAMSPACES, names, secret};
 use super::side::Side;
-use crate::support::{id, start};
+use crate::support::{all_after, id, start};
 
 #[derive(Default)]
 pub struct Watch {
@@ -124,7 +124,7 @@ impl Watch {
     pub async fn catch_up(&mut self, sides: &[Side]) -> Result<Vec<String>, String> {
         let mut news = Vec::new();
         for side in sides {
-            let read = side.store.entries(self.cursor, usize::MAX).await;
+            let read = all_after(&*side.store, self.cursor).await;
             news.push(read.map_err(|error| error.to_string())?);
         }
         same("entries", &news)?;

@@ -38,7 +38,7 @@ impl<W: Wire> ConnectionState<W> {
         let gateway = &self.connection.gateway;
         let now_ms = u64::try_from(gateway.engine.clock().now().as_millis()).unwrap_or(0);
         if let Err(retry) = gateway.frames.check(&self.id, now_ms) {
-            return Ok(vec![refused(number, Problem::rate_limited(retry.seconds))]);
+            return Ok(vec![refused(number, Problem::too_many_frames(retry.seconds))]);
         }
         if text.len() > MESSAGE_BYTES_MAX {
             let detail = format!("message: expected at most {MESSAGE_BYTES_MAX} bytes");
