@@ -1,12 +1,14 @@
 //! Checkpoints outside the database: `checkpoint` holds the newest, `checkpoints.log` some of those
-//! before it, so that an edited entry can be located.
+//! before it, so that an edited entry can be located. They are kept beside the database, and in a
+//! witness folder elsewhere if there is one: who can put an old data folder back cannot put the
+//! witness back.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use engine::ledger::seal::CheckpointSink;
+use engine::ledger::seal::{CheckpointSink, NotKept};
 
 use crate::durable;
 
@@ -17,14 +19,92 @@ pub const NEWEST_FILE: &str = "checkpoint";
 pub const LOG_FILE: &str = "checkpoints.log";
 
 /// A note goes to the log when so many entries were sealed since the last one there, and the first
-/// after a start. So a rewritten entry can be located within ten thousand entries, at 250 bytes of
-/// log for each ten thousand.
+/// two after a start: an older database that is put back should not match the log. So a rewritten
+/// entry can be located within ten thousand entries, at 250 bytes of log for each ten thousand.
 pub const LOG_EVERY_ENTRIES: u64 = 10_000;
 
 #[derive(Debug)]
 pub struct CheckpointFiles {
     folder: PathBuf,
-    logged_size: Mutex<Option<u64>>,
+    logged: Mutex<Option<Logged>>,
+}
+
+/// What was written to the log since the start.
+#[derive(Debug, Clone, Copy)]
+struct Logged {
+    size: u64,
+    /// Whether the ledger has grown since the start.
+    has_grown: bool,
+}
+
+/// The checkpoints in another place. Only this server writes them.
+#[derive(Debug)]
+pub struct Witness {
+    files: CheckpointFiles,
+    /// The newest note there, as this server read or wrote it.
+    known: Mutex<Option<String>>,
+}
+
+/// All places of the checkpoints of a ledger.
+#[derive(Debug)]
+pub struct CheckpointPlaces {
+    pub beside: CheckpointFiles,
+    pub witness: Option<Witness>,
+}
+
+impl Witness {
+    /// Opens the witness of a ledger. Its part of the folder has the name of the ledger's key.
+    pub fn open(folder: &Path, key_name: &str) -> io::Result<Self> {
+        if !folder.is_dir() {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "there is no such folder"));
+        }
+        let part = part_of(folder, key_name);
+        durable::create_folder(&part)?;
+        let known = Mutex::new(newest(&part)?);
+        Ok(Self { files: CheckpointFiles::open(&part)?, known })
+    }
+
+    fn keep(&self, note: &str) -> Result<(), NotKept> {
+        let mut known = self.known.lock().expect("nothing panics while holding the note");
+        match newest(&self.files.folder)? {
+            Some(found) if Some(&found) != known.as_ref() => return Err(NotKept::Replaced(found)),
+            Some(_) | None => {}
+        }
+        self.files.write(note)?;
+        *known = Some(note.to_owned());
+        Ok(())
+    }
+
+    fn accept(&self) {
+        match newest(&self.files.folder) {
+            Ok(found) => *self.known.lock().expect("nothing panics while holding the note") = found,
+            Err(error) => tracing::error!(%error, "the witness cannot be read"),
+        }
+    }
+}
+
+/// The part of a witness folder that belongs to a ledger.
+pub fn part_of(folder: &Path, key_name: &str) -> PathBuf {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || ".-_".contains(letter);
+    let name: String =
+        key_name.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect();
+    folder.join(format!("ledger-{name}"))
+}
+
+impl CheckpointSink for CheckpointPlaces {
+    fn keep(&self, note: &str) -> Result<(), NotKept> {
+        self.beside.write(note)?;
+        match &self.witness {
+            Some(witness) => witness.keep(note),
+            None => Ok(()),
+        }
+    }
+
+    fn accept(&self) {
+        if let Some(witness) = &self.witness {
+            witness.accept();
+        }
+    }
 }
 
 impl CheckpointFiles {
@@ -44,7 +124,12 @@ impl CheckpointFiles {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
-        Ok(Self { folder: folder.to_owned(), logged_size: Mutex::default() })
+        Ok(Self { folder: folder.to_owned(), logged: Mutex::default() })
+    }
+
+    /// Writes the first note, of the empty ledger.
+    pub fn begin(&self, note: &str) -> io::Result<()> {
+        durable::replace(&self.folder.join(NEWEST_FILE), note.as_bytes(), durable::PUBLIC)
     }
 
     fn append(&self, note: &str) -> io::Result<()> {
@@ -63,14 +148,26 @@ impl CheckpointFiles {
 }
 
 impl CheckpointSink for CheckpointFiles {
-    fn keep(&self, note: &str) -> io::Result<()> {
+    fn keep(&self, note: &str) -> Result<(), NotKept> {
+        Ok(self.write(note)?)
+    }
+}
+
+impl CheckpointFiles {
+    fn write(&self, note: &str) -> io::Result<()> {
         durable::replace(&self.folder.join(NEWEST_FILE), note.as_bytes(), durable::PUBLIC)?;
         let size = size_of(note).expect("we signed this note, so it has a size");
-        let mut logged = self.logged_size.lock().expect("nothing panics while holding the size");
-        let is_due = logged.is_none_or(|logged| size >= logged.saturating_add(LOG_EVERY_ENTRIES));
+        let mut logged = self.logged.lock().expect("nothing panics while holding the size");
+        let is_due = logged.is_none_or(|logged| {
+            // After a fork the ledger is shorter, and the log must not end with what was lost.
+            let is_shorter = size < logged.size;
+            let is_first_growth = !logged.has_grown && size > logged.size;
+            let is_far = size >= logged.size.saturating_add(LOG_EVERY_ENTRIES);
+            is_shorter || is_first_growth || is_far
+        });
         if is_due {
             self.append(note)?;
-            *logged = Some(size);
+            *logged = Some(Logged { size, has_grown: logged.is_some() });
         }
         Ok(())
     }
@@ -79,15 +176,32 @@ impl CheckpointSink for CheckpointFiles {
 /// The note that was written last, if there is one: the newest or, if that file was removed, the
 /// last of the log.
 pub fn newest(folder: &Path) -> io::Result<Option<String>> {
-    let read = |name: &str| match fs::read(folder.join(name)) {
+    let Newest { note, logged } = newest_of(folder)?;
+    Ok(note.or(logged))
+}
+
+fn read(folder: &Path, name: &str) -> io::Result<Option<String>> {
+    match fs::read(folder.join(name)) {
         Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
-    };
-    match read(NEWEST_FILE)? {
-        Some(note) => Ok(Some(note)),
-        None => Ok(read(LOG_FILE)?.and_then(|text| split_log(&text).notes.pop())),
     }
+}
+
+/// What the files of a folder say about the newest entries.
+#[derive(Debug, Default)]
+pub struct Newest {
+    /// The file `checkpoint`.
+    pub note: Option<String>,
+    /// The last of the log. It is never newer than the file.
+    pub logged: Option<String>,
+}
+
+/// Both, as they are found. A folder that is not there has none.
+pub fn newest_of(folder: &Path) -> io::Result<Newest> {
+    let note = read(folder, NEWEST_FILE)?;
+    let logged = read(folder, LOG_FILE)?.and_then(|text| split_log(&text).notes.pop());
+    Ok(Newest { note, logged })
 }
 
 /// The log as it was found.
@@ -170,14 +284,15 @@ mod tests {
     fn the_newest_is_replaced_and_some_are_logged() {
         let folder = tempfile::tempdir().unwrap();
         let files = CheckpointFiles::open(folder.path()).unwrap();
-        for size in [1, 2, 9_999, 10_000, 10_001, 20_000, 20_001] {
+        for size in [1, 2, 9_999, 10_001, 10_002, 20_000, 20_001] {
             files.keep(&note(size)).unwrap();
             let newest = fs::read_to_string(folder.path().join(NEWEST_FILE)).unwrap();
             assert_eq!(newest, note(size));
         }
         let again = CheckpointFiles::open(folder.path()).unwrap();
         again.keep(&note(20_002)).unwrap();
-        let expected = Log { notes: [1, 10_001, 20_001, 20_002].map(note).into(), is_torn: false };
+        let expected = [1, 2, 10_002, 20_002].map(note).into();
+        let expected = Log { notes: expected, is_torn: false };
         assert_eq!(log(folder.path()), expected);
     }
 

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use adapters::checkpoint_file;
+use adapters::checkpoint_file::{self, Newest};
 use anyhow::{Context, Result};
-use engine::ledger::fork::Behind;
+use engine::ledger::fork::{Behind, Doubt};
 use engine::ports::store::Sealed;
 use protocol::checkpoint::{Checkpoint, Verifier};
 use protocol::fork::Lost;
@@ -15,33 +15,55 @@ use store::sqlite::ReadOnly;
 /// One read of the ledger.
 const PAGE_ENTRIES_MAX: usize = 512;
 
-/// Compares the ledger with the newest checkpoint outside the database, and with the one inside.
-/// Notes that this key did not sign belong to another ledger, and are skipped.
-pub fn behind(folder: &Path, verifier_key: &str) -> Result<Option<Behind>> {
+/// Compares the ledger with its checkpoints: those beside the database, those of the witness, and
+/// the one inside. Notes that this key did not sign do not count. A ledger with entries must have a
+/// newest checkpoint outside the database, for the first one is written before the first entry.
+pub fn behind(folder: &Path, witness: Option<&Path>, verifier_key: &str) -> Result<Option<Behind>> {
     let cannot = || format!("cannot compare {} with its checkpoint", folder.display());
     let verifier = Verifier::new(verifier_key).with_context(cannot)?;
     let origin = verifier_key.split('+').next().unwrap_or_default();
-    let note = checkpoint_file::newest(folder).with_context(cannot)?;
+    let beside = checkpoint_file::newest_of(folder).with_context(cannot)?;
+    let witness = match witness {
+        Some(witness) => checkpoint_file::newest_of(&checkpoint_file::part_of(witness, origin)),
+        None => Ok(Newest::default()),
+    };
+    let witness = witness.with_context(cannot)?;
     let database = ReadOnly::open(folder)?;
     let ledger_size = database.newest().with_context(cannot)?;
     let sealed = database.sealed().with_context(cannot)?;
     let ours = |note: &str| verifier.open(note).ok().filter(|one| one.origin == origin);
-    let outside = note.as_deref().and_then(|note| {
-        let opened = ours(note);
-        if opened.is_none() {
-            tracing::warn!("the checkpoint outside the database is not signed with our key");
-        }
-        opened
-    });
+    let newest: Vec<_> = [&beside.note, &witness.note]
+        .into_iter()
+        .flatten()
+        .filter_map(|note| {
+            let opened = ours(note);
+            if opened.is_none() {
+                tracing::warn!("a checkpoint outside the database is not signed with our key");
+            }
+            opened
+        })
+        .collect();
+    let is_witnessed = !newest.is_empty() || ledger_size == 0;
+    let logged = [&beside.logged, &witness.logged].into_iter().flatten();
+    let logged = logged.filter_map(|note| ours(note));
     let inside = sealed.as_ref().and_then(|sealed| ours(&sealed.note));
-    let missing = inside.filter(|checkpoint| checkpoint.size > ledger_size);
-    let lost = match outside {
-        Some(outside) if !holds(&database, ledger_size, sealed.as_ref(), &outside)? => {
-            Some(outside)
+    let mut lost = inside.clone().filter(|checkpoint| checkpoint.size > ledger_size);
+    for checkpoint in newest.into_iter().chain(logged) {
+        let is_larger = lost.as_ref().is_none_or(|lost| lost.size < checkpoint.size);
+        if is_larger && !holds(&database, ledger_size, sealed.as_ref(), &checkpoint)? {
+            lost = Some(checkpoint);
         }
-        Some(_) | None => missing,
-    };
-    Ok(lost.map(|Checkpoint { size, root, .. }| Behind { ledger_size, lost: Lost { size, root } }))
+    }
+    let behind = |doubt: Doubt, lost: Lost| Behind { ledger_size, lost, doubt };
+    let vouched = |one: Checkpoint| Lost { size: one.size, root: one.root };
+    Ok(match lost {
+        Some(lost) => Some(behind(Doubt::Lost, vouched(lost))),
+        None if is_witnessed => None,
+        None => {
+            let nothing = Lost { size: 0, root: Edge::empty().root() };
+            Some(behind(Doubt::NoWitness, inside.map_or(nothing, vouched)))
+        }
+    })
 }
 
 /// Whether the ledger matches a checkpoint. The tree is continued from the seal in the store. The

@@ -131,6 +131,10 @@ struct ServeArgs {
     /// Serve AAEP on this Unix socket too, for programs of this user [env: TASUKI_AAEP_SOCKET]
     #[arg(long, value_name = "PATH")]
     aaep_socket: Option<PathBuf>,
+    /// Keep checkpoints in this folder too, outside the data folder and best on another disk or
+    /// machine: it shows if an old data folder was put back [env: TASUKI_LEDGER_WITNESS]
+    #[arg(long, value_name = "FOLDER")]
+    witness: Option<PathBuf>,
     /// How much to log: off, error, warn, info, debug or trace, or by module, such as
     /// info,gateways=debug [env: TASUKI_LOG_LEVEL] [default: info]
     #[arg(long, value_name = "LEVEL")]
@@ -254,6 +258,7 @@ fn with_flags(mut config: Config, args: ServeArgs) -> Config {
         config.ws_origins = args.ws_origin;
     }
     config.aaep_socket = args.aaep_socket.unwrap_or(config.aaep_socket);
+    config.ledger.witness = args.witness.unwrap_or(config.ledger.witness);
     config.log.level = args.log_level.unwrap_or(config.log.level);
     config.log.format = args.log_format.unwrap_or(config.log.format);
     config.aaep.compat = args.aaep_compat.unwrap_or(config.aaep.compat);

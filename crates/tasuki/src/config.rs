@@ -7,12 +7,13 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use adapters::checkpoint_file::Witness;
 use adapters::message_archive::MessageArchive;
 use adapters::{artifacts, workq};
 use anyhow::{Context, Result, bail};
 use axum::http::Uri;
 use engine::loops::retention::{Archive, Retention};
-use gateways::http::{MetricsReaders, RequestLimits};
+use gateways::http::{MetricsReaders, RequestLimits, WriteLimits};
 use gateways::listen::ConnectionLimits;
 use gateways::rate::RateLimit;
 use protocol::json::Bounds;
@@ -46,6 +47,7 @@ pub struct Config {
     pub ws_origins: Vec<String>,
     pub aaep_socket: PathBuf,
     pub tls: Tls,
+    pub ledger: Ledger,
     pub log: Log,
     pub telemetry: Telemetry,
     pub artifacts: Artifacts,
@@ -53,6 +55,7 @@ pub struct Config {
     pub messages: Messages,
     pub aaep: Aaep,
     pub limits: Limits,
+    pub quotas: Quotas,
 }
 
 /// Both or neither; empty means plain HTTP.
@@ -61,6 +64,13 @@ pub struct Config {
 pub struct Tls {
     pub cert: PathBuf,
     pub key: PathBuf,
+}
+
+/// Where else checkpoints are kept; empty means beside the database only.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ledger {
+    pub witness: PathBuf,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -151,6 +161,16 @@ pub struct Limits {
     pub drain_ms: u64,
 }
 
+/// What may be written in a minute; 0 is no limit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Quotas {
+    pub customer_requests_per_minute: u32,
+    pub customer_kib_per_minute: u32,
+    pub member_kib_per_minute: u32,
+    pub teamspace_kib_per_minute: u32,
+}
+
 /// A setting that cannot be used, whether it comes from a flag, a variable or a file.
 #[derive(Debug, thiserror::Error)]
 #[error("{setting}: {problem}")]
@@ -172,6 +192,7 @@ impl Default for Config {
             ws_origins: Vec::new(),
             aaep_socket: PathBuf::new(),
             tls: Tls::default(),
+            ledger: Ledger::default(),
             log: Log { level: "info".to_owned(), format: LogFormat::Text },
             telemetry: Telemetry::default(),
             artifacts: Artifacts::default(),
@@ -197,6 +218,19 @@ impl Default for Config {
                 request_ms: connections.request_ms_max,
                 drain_ms: connections.drain_ms_max,
             },
+            quotas: Quotas::default(),
+        }
+    }
+}
+
+impl Default for Quotas {
+    fn default() -> Self {
+        let limits = WriteLimits::default();
+        Self {
+            customer_requests_per_minute: limits.customer_requests_per_minute,
+            customer_kib_per_minute: limits.customer_kib_per_minute,
+            member_kib_per_minute: limits.member_kib_per_minute,
+            teamspace_kib_per_minute: limits.teamspace_kib_per_minute,
         }
     }
 }
@@ -272,6 +306,19 @@ impl Limits {
             Some((name, _)) => bail!("limits.{name}: expected more than 0"),
             None => Ok(()),
         }
+    }
+}
+
+impl Ledger {
+    /// The witness folder, if there is one.
+    pub fn witness(&self) -> Option<&Path> {
+        Some(self.witness.as_path()).filter(|path| !path.as_os_str().is_empty())
+    }
+
+    pub fn open_witness(&self, key_name: &str) -> Result<Option<Witness>> {
+        let cannot = |path: &Path| format!("ledger.witness: cannot use {}", path.display());
+        let open = |path: &Path| Witness::open(path, key_name).with_context(|| cannot(path));
+        self.witness().map(open).transpose()
     }
 }
 
@@ -376,6 +423,12 @@ impl Config {
             rate: RateLimit {
                 per_minute: at_least_one(limits.requests_per_second.saturating_mul(60)),
                 burst: at_least_one(limits.requests_burst),
+            },
+            writes: WriteLimits {
+                customer_requests_per_minute: self.quotas.customer_requests_per_minute,
+                customer_kib_per_minute: self.quotas.customer_kib_per_minute,
+                member_kib_per_minute: self.quotas.member_kib_per_minute,
+                teamspace_kib_per_minute: self.quotas.teamspace_kib_per_minute,
             },
             streams_max: limits.streams,
             streams_per_token_max: limits.streams_per_token,

@@ -11,10 +11,10 @@ use aaep::keys::KeyRing;
 use adapters::aaep_keys::KeyFile;
 use adapters::artifacts::Artifacts;
 use adapters::audit_log::log::Log;
-use adapters::checkpoint_file::CheckpointFiles;
+use adapters::checkpoint_file::{CheckpointFiles, CheckpointPlaces};
 use adapters::effect_runner::Outside;
 use adapters::webhook::Webhook;
-use adapters::{audit_log, ledger_key};
+use adapters::{audit_log, checkpoint_file, ledger_key};
 use anyhow::{Context, Result};
 use axum::Router;
 use engine::aaep::manifest_signing::Vouching;
@@ -24,8 +24,11 @@ use engine::{Engine, Loops};
 use gateways::http::{Aaep, Api, CompatSettings, Open, Origins, Player, Served};
 use gateways::listen::ConnectionCounts;
 use gateways::proxy::TrustedProxies;
+use protocol::checkpoint::Checkpoint;
 use protocol::ids::TeamspaceId;
+use protocol::merkle::Edge;
 use store::Sqlite;
+use store::sqlite::ReadOnly;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
@@ -66,16 +69,21 @@ impl Node {
         let store = Sqlite::open_with(&config.data, durability())?;
         let ids = Arc::new(RandomIds);
         let signer = ledger_key::open(&config.data, || ids.bytes())?;
-        let checkpoints = CheckpointFiles::open(&config.data)?;
+        let witness = config.ledger.open_witness(signer.key_name())?;
+        let beside = CheckpointFiles::open(&config.data)?;
+        let is_empty = ReadOnly::open(&config.data)?.newest()? == 0;
+        if is_empty && checkpoint_file::newest(&config.data)?.is_none() {
+            // Before the first entry, so that a ledger without a checkpoint is known to lack one.
+            let (origin, root) = (signer.key_name().to_owned(), Edge::empty().root());
+            beside.begin(&signer.sign(&Checkpoint { origin, size: 0, root }))?;
+        }
+        let checkpoints = CheckpointPlaces { beside, witness };
         let engine = Engine::new(Arc::new(store), Arc::new(SystemClock), ids)
             .asking_with(signer.reply_key())
             .sealing_cursors_with(signer.cursor_key());
-        if let Some(behind) = checkpoint_check::behind(&config.data, &signer.verifier_key())? {
-            tracing::error!(
-                ledger_size = behind.ledger_size,
-                checkpoint_size = behind.lost.size,
-                "the ledger is behind its checkpoint: it is read, and not written to"
-            );
+        let (witness, key) = (config.ledger.witness(), signer.verifier_key());
+        if let Some(behind) = checkpoint_check::behind(&config.data, witness, &key)? {
+            tracing::error!("{behind}: it is read, and not written to");
             engine.ledger().fall_behind(behind);
         }
         let artifacts = Artifacts::new(config.artifacts.settings())?;

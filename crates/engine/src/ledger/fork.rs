@@ -13,11 +13,37 @@ use crate::road::submit::{Key, SubmitError};
 
 /// The size of the ledger, and the checkpoint that it does not match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the ledger has {ledger_size} entries and is behind a checkpoint of {}", .lost.size)]
 pub struct Behind {
     pub ledger_size: u64,
-    /// The ledger is shorter than this, or has another root at this size.
+    /// The ledger is shorter than this, or has another root at this size. Without a witness, what
+    /// the store itself says was sealed last.
     pub lost: Lost,
+    pub doubt: Doubt,
+}
+
+/// Why the ledger may not be complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doubt {
+    /// A checkpoint vouches for entries that are missing or differ.
+    Lost,
+    /// No checkpoint outside the database is there to compare with, and there must be one.
+    NoWitness,
+}
+
+impl std::fmt::Display for Behind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (size, lost) = (self.ledger_size, self.lost.size);
+        match self.doubt {
+            Doubt::Lost => {
+                write!(f, "the ledger has {size} entries and is behind a checkpoint of {lost}")
+            }
+            Doubt::NoWitness => write!(
+                f,
+                "the ledger has {size} entries, and no checkpoint outside the database shows \
+                 whether they are all"
+            ),
+        }
+    }
 }
 
 /// Whether the ledger is complete.

@@ -3,13 +3,15 @@
 
 use std::sync::Arc;
 
-use protocol::checkpoint::{Checkpoint, Signer};
+use protocol::checkpoint::{Checkpoint, Signer, Verifier};
+use protocol::fork::Lost;
 use protocol::merkle::Edge;
 use protocol::time::Span;
 use tokio::sync::watch;
 
 use crate::Engine;
 use crate::ledger::feed::Follower;
+use crate::ledger::fork::{Behind, Doubt};
 use crate::ports::store::{Sealed, StoreError};
 
 /// The newest entries may be unsealed for this long.
@@ -18,9 +20,33 @@ const LAG_MAX: Span = Span::from_millis(1_000);
 /// They are sealed earlier if there are this many.
 const LAG_ENTRIES_MAX: u64 = 1_000;
 
-/// A place for checkpoints outside the store. `keep` returns once the note is durable there.
+/// A place for checkpoints outside the store.
 pub trait CheckpointSink: Send + Sync + 'static {
-    fn keep(&self, note: &str) -> std::io::Result<()>;
+    /// Returns once the note is durable there.
+    fn keep(&self, note: &str) -> Result<(), NotKept>;
+
+    /// An operator has declared that what is there may be replaced.
+    fn accept(&self) {}
+}
+
+/// Why a checkpoint was not kept.
+#[derive(Debug, thiserror::Error)]
+pub enum NotKept {
+    #[error("the checkpoint cannot be written: {0}")]
+    Failed(#[from] std::io::Error),
+    /// The place has a note that this server did not write: another one runs on a copy of the
+    /// ledger, or the note was changed.
+    #[error("the witness has a checkpoint that this server did not write")]
+    Replaced(String),
+}
+
+/// Why a seal failed.
+#[derive(Debug, thiserror::Error)]
+pub enum SealError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    NotKept(#[from] NotKept),
 }
 
 /// Seals as the ledger grows.
@@ -61,15 +87,24 @@ pub(crate) async fn run(
             return;
         }
     };
-    if was_behind && let Err(error) = sealer.drain().await {
+    if was_behind {
+        sealer.sink.accept();
         // The first checkpoint after a fork should vouch for its declaration.
-        tracing::error!(%error, "the declared fork could not be read for sealing");
+        if let Err(error) = sealer.drain().await {
+            tracing::error!(%error, "the declared fork could not be read for sealing");
+        }
     }
     loop {
         sealer.seal_or_say_why().await;
         tokio::select! {
             () = sealer.wait() => {}
             () = until_stopped(&mut stopped) => break,
+        }
+        if sealer.engine.ledger().behind().is_some() {
+            tokio::select! {
+                () = sealer.engine.ledger().until_not_behind() => sealer.sink.accept(),
+                () = until_stopped(&mut stopped) => return,
+            }
         }
     }
     if let Err(error) = sealer.drain().await {
@@ -154,7 +189,7 @@ impl Sealer {
     }
 
     /// Signs what was collected and keeps it in both places.
-    pub async fn seal(&self) -> Result<(), StoreError> {
+    pub async fn seal(&self) -> Result<(), SealError> {
         let checkpoint = Checkpoint {
             origin: self.origin.clone(),
             size: self.edge.size(),
@@ -166,11 +201,17 @@ impl Sealer {
         self.engine.store.seal(sealed).await?;
         let sink = Arc::clone(&self.sink);
         let kept = tokio::task::spawn_blocking(move || sink.keep(&note)).await;
-        match kept {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(StoreError::Broken(format!("the checkpoint file: {error}"))),
-            Err(error) => Err(StoreError::Broken(format!("the checkpoint file: {error}"))),
-        }
+        Ok(kept.map_err(|error| NotKept::Failed(std::io::Error::other(error)))??)
+    }
+
+    /// Two servers on copies of one ledger: the one that comes second stops writing.
+    fn fall_behind(&self, note: &str) {
+        let verifier = Verifier::new(&self.signer.verifier_key());
+        let opened = verifier.and_then(|verifier| verifier.open(note));
+        let Ok(Checkpoint { size, root, .. }) = opened else { return };
+        let lost = Lost { size, root };
+        let ledger_size = self.edge.size();
+        self.engine.ledger().fall_behind(Behind { ledger_size, lost, doubt: Doubt::Lost });
     }
 
     async fn seal_or_say_why(&mut self) {
@@ -180,6 +221,9 @@ impl Sealer {
         match self.seal().await {
             Ok(()) => self.sealed_size = self.edge.size(),
             Err(error) => {
+                if let SealError::NotKept(NotKept::Replaced(note)) = &error {
+                    self.fall_behind(note);
+                }
                 tracing::error!(%error, size = self.edge.size(), "the ledger could not be sealed");
             }
         }

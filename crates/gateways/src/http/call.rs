@@ -84,6 +84,7 @@ impl Call {
         *request.headers_mut() = who.headers;
         let json = HeaderValue::from_static("application/json");
         request.headers_mut().insert(header::CONTENT_TYPE, json);
+        request.headers_mut().insert(header::HOST, HeaderValue::from_static("tasuki"));
         if let Some(key) = key {
             request.headers_mut().insert(KEY_HEADER.clone(), key);
         }

@@ -165,6 +165,17 @@ pub struct Reject {
 }
 
 impl Command {
+    /// Whether it brings an offer: the whole of a package, or a part of one.
+    pub fn carries_offer(&self) -> bool {
+        matches!(
+            self,
+            Command::Draft { .. }
+                | Command::Initiate { .. }
+                | Command::Counter { .. }
+                | Command::Delegate { .. }
+        )
+    }
+
     pub fn name(&self) -> &'static str {
         match self {
             Command::Draft { .. } => "draft",

@@ -160,7 +160,8 @@ impl Notes {
     /// Without a checkpoint, entries can be cut off at the end unnoticed.
     pub fn miss_any(&self, lived: &Lived, findings: &mut Findings, remarks: &mut Vec<String>) {
         let Some((first, last)) = lived.0 else { return };
-        if !self.checkpoints.is_empty() {
+        // The first one is of an empty ledger.
+        if self.checkpoints.iter().any(|one| one.size > 0) {
             return;
         }
         let is_overdue = self.key.is_some() && first.plus(UNSEALED_MAX) < last;

@@ -81,7 +81,7 @@ pub fn restore(
     kept.put_beside(&data)?;
     beginning.finish(&database)?;
     let behind = match &kept.beside.key {
-        Some(key) => checkpoint_check::behind(&data, key.trim_end())?,
+        Some(key) => checkpoint_check::behind(&data, None, key.trim_end())?,
         None => None,
     };
     drop(lock);

@@ -9,6 +9,7 @@ use clap::Args;
 use serde::Serialize;
 use store::sqlite::ReadOnly;
 
+use super::configure;
 use super::reach::Reach;
 use crate::client::{Call, Client};
 use crate::node::control_socket;
@@ -41,7 +42,9 @@ pub async fn run(args: DoctorArgs) -> Result<u8> {
     // A server elsewhere has no folder here, unless one is named.
     if !is_elsewhere || args.reach.data.is_some() {
         let data = args.reach.data()?;
-        findings.extend([folder(&data), key(&data), database(&data), sealed(&data)]);
+        let ledger = configure(None)?.ledger;
+        findings.extend([folder(&data), key(&data), database(&data)]);
+        findings.extend([sealed(&data, ledger.witness()), witness(ledger.witness())]);
     }
     findings.push(match is_elsewhere {
         true => server(&args.reach.connect().await?.client, bad).await,
@@ -108,13 +111,28 @@ fn database(data: &Path) -> DoctorFinding {
     }
 }
 
-fn sealed(data: &Path) -> DoctorFinding {
+/// Without one, an old folder that is put back as a whole cannot be noticed.
+fn witness(folder: Option<&Path>) -> DoctorFinding {
+    let check = "witness";
+    match folder {
+        Some(folder) if folder.is_dir() => good(check, folder.display().to_string()),
+        Some(folder) => bad(check, format!("{} is no folder", folder.display())),
+        None => note(
+            check,
+            "NONE: if the whole data folder is put back to an older state, no one will notice; \
+             set `ledger.witness` to a folder elsewhere"
+                .to_owned(),
+        ),
+    }
+}
+
+fn sealed(data: &Path, witness: Option<&Path>) -> DoctorFinding {
     let check = "checkpoint";
     let Ok(store) = ReadOnly::open(data) else {
         return bad(check, "no database to compare with".to_owned());
     };
     if let Ok(key) = std::fs::read_to_string(data.join(ledger_key::PUBLIC_FILE)) {
-        match checkpoint_check::behind(data, key.trim_end()) {
+        match checkpoint_check::behind(data, witness, key.trim_end()) {
             Ok(None) => {}
             Ok(Some(behind)) => {
                 return bad(check, format!("{behind}; restore, or `tasuki ledger fork`"));

@@ -36,6 +36,7 @@ mod python;
 mod receiver;
 mod refusals;
 mod retention;
+mod rollback;
 mod schemas;
 mod server;
 mod shown;

@@ -10,12 +10,13 @@ mod row;
 mod world;
 
 use serde_json::{Value, json};
+use tasuki::client::Call;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use self::row::{Expected, Row};
 use self::world::World;
 use crate::schemas::inner_words;
-use crate::server::Server;
+use crate::server::{Server, ok, refused};
 use crate::wire::{Answer, Request};
 
 /// A table with fewer rows than this has lost some.
@@ -133,6 +134,59 @@ async fn too_many_requests_are_told_when_to_come_back() {
         let refused = ask.send(server.address()).await;
         assert_eq!(wrong_with(&refused, &expected, is_acp), Vec::<String>::new(), "{line}");
         assert_eq!(refused.header("retry-after"), "1");
+    }
+}
+
+/// A caller that has used up its share is told when it may write again, and nothing is recorded.
+#[tokio::test]
+async fn a_quota_that_is_used_up_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start_on(&folder.path().join("data"), |command| {
+        command.env("TASUKI_QUOTAS_CUSTOMER_REQUESTS_PER_MINUTE", "2");
+        command.env("TASUKI_QUOTAS_MEMBER_KIB_PER_MINUTE", "8");
+    });
+    let shop = server.agent("shop");
+    server.agent("bob");
+    let opened = ok(&shop, Call::post("/v1/conversations", json!({ "agent": "bob" }))).await;
+    let id = opened["conversation_id"].as_str().unwrap();
+    let customer = server.with_token(opened["customer_token"].as_str().unwrap());
+    let path = format!("/v1/conversations/{id}/messages");
+    let say = |bytes: usize| {
+        let parts = json!({ "parts": [{ "type": "text", "text": "x".repeat(bytes) }] });
+        Call::post(path.clone(), parts)
+    };
+    for _ in 0..2 {
+        ok(&customer, say(9)).await;
+    }
+    let too_many = refused(&customer, say(9)).await;
+    let known = |refused: &tasuki::client::Answer| {
+        (refused.status, refused.body["code"].clone(), refused.body["field"].clone())
+    };
+    let expected = |field: &str| (429, json!("quota_reached"), json!(field));
+    assert_eq!(known(&too_many), expected("customer_requests_per_minute"));
+    let shown = ok(&customer, Call::get(path.clone())).await;
+    assert_eq!(shown["items"].as_array().unwrap().len(), 2, "the third was not recorded");
+    let too_much = refused(&shop, say(9 * 1024)).await;
+    assert_eq!(known(&too_much), expected("member_kib_per_minute"));
+}
+
+#[tokio::test]
+async fn a_request_has_exactly_one_host() {
+    let server = Server::start();
+    for (version, hosts, status) in [
+        ("HTTP/1.1", "", "400"),
+        ("HTTP/1.1", "host: a\r\n", "200"),
+        ("HTTP/1.1", "host: a\r\nhost: a\r\n", "400"),
+        ("HTTP/1.1", "host: a\r\nhost: b\r\n", "400"),
+        ("HTTP/1.0", "", "200"),
+    ] {
+        let mut stream = tokio::net::TcpStream::connect(server.address()).await.unwrap();
+        let request = format!("GET /healthz {version}\r\n{hosts}connection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert_eq!(answer.split(' ').nth(1), Some(status), "{version} {hosts:?}: {answer}");
+        assert_eq!(answer.contains("host_invalid"), status == "400", "{answer}");
     }
 }
 

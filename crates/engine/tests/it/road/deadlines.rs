@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use engine::Loops;
-use engine::ledger::fork::Behind;
-use engine::ledger::seal::CheckpointSink;
+use engine::ledger::fork::{Behind, Doubt};
+use engine::ledger::seal::{CheckpointSink, NotKept};
 use engine::loops::retention::Retention;
 use protocol::checkpoint::Signer;
 use protocol::fork::Lost;
@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 struct Nowhere;
 
 impl CheckpointSink for Nowhere {
-    fn keep(&self, _: &str) -> std::io::Result<()> {
+    fn keep(&self, _: &str) -> Result<(), NotKept> {
         Ok(())
     }
 }
@@ -64,7 +64,7 @@ async fn deadlines_wait_until_a_ledger_that_is_behind_goes_on() {
     let server = Server::with_agents(&["barry", "tim"]).await;
     let stream = proposed(&server.engine, "barry", "tim", "t1").await;
     let lost = Lost { size: 9, root: [7; 32] };
-    server.engine.ledger().fall_behind(Behind { ledger_size: 3, lost });
+    server.engine.ledger().fall_behind(Behind { ledger_size: 3, lost, doubt: Doubt::Lost });
     server.clock.set(at(60));
     assert_eq!(server.engine.fire_due_deadlines().await.unwrap(), 0);
     let refused = server.engine.submit(&agent("tim"), stream.clone(), accept(), None).await;

@@ -171,6 +171,7 @@ async fn receive(
     text: &str,
 ) -> Result<(), NotReceived> {
     let caller = &mount.asker.caller;
+    gateway.quotas.take(caller, text.len(), gateway.now_ms())?;
     match message::read(text).map_err(NotReceived::Garbage)? {
         Said::Words(words) => drop(begin(gateway, mount, via, words).await?),
         Said::Reply(reply) => {

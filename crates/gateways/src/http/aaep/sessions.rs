@@ -217,6 +217,7 @@ impl FromRequest<Aaep> for Announce {
         let (parts, body) = request.into_parts();
         let caller = authenticate(gateway, &parts).await?.member()?.caller;
         let bytes = read_body(body, EVENTS_BYTES_MAX, gateway.limits.body_read_ms_max).await?;
+        gateway.quotas.take(&caller, bytes.len(), gateway.now_ms())?;
         let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let essence = kind.unwrap_or_default().split(';').next().unwrap_or_default().trim();
         let events = match essence.to_ascii_lowercase().as_str() {

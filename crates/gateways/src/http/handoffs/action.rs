@@ -75,30 +75,7 @@ pub async fn submit(
     let key = write.key.for_action(command.name(), subject.as_deref());
     let stream = stream(&asker.caller.teamspace, target.id());
     let is_completion = matches!(command, Command::Complete(_));
-    let carries_offer = match &command {
-        Command::Draft { .. }
-        | Command::Initiate { .. }
-        | Command::Counter { .. }
-        | Command::Delegate { .. } => true,
-        Command::Accept(_)
-        | Command::Verified { .. }
-        | Command::WorkqAnswered { .. }
-        | Command::Approve { .. }
-        | Command::Refuse { .. }
-        | Command::Withdraw { .. }
-        | Command::ExtendSla { .. }
-        | Command::Reassign(_)
-        | Command::Follow(_)
-        | Command::Child(_)
-        | Command::Reject(_)
-        | Command::Activate { .. }
-        | Command::Complete(_)
-        | Command::Confirm { .. }
-        | Command::Dispute { .. }
-        | Command::Close { .. }
-        | Command::Warn { .. }
-        | Command::Elapse { .. } => false,
-    };
+    let carries_offer = command.carries_offer();
     let command = step::Command::Handoff(command);
     let (engine, caller, key) = (&gateway.engine, &asker.caller, Some(key));
     if let Target::New(_) = target {

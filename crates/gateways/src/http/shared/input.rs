@@ -165,6 +165,7 @@ async fn read_with(
     let asker = authenticate(gateway, &parts).await?;
     let limits = &gateway.limits;
     let bytes = read_body(body, limits.body_bytes_max, limits.body_read_ms_max).await?;
+    gateway.quotas.take(&asker.caller, bytes.len(), gateway.now_ms())?;
     let bounds = Bounds { free_text: free_text(&asker), ..limits.json };
     let mut body = parse(&bounds, &parts, &bytes)?;
     let body_hash = canonical::sha256(&[canonical::canonical(&body).as_bytes()]);
@@ -183,6 +184,7 @@ pub async fn read_document(
     let (parts, body) = request.into_parts();
     let asker = may_send(authenticate(gateway, &parts).await?)?;
     let bytes = read_body(body, bytes_max, gateway.limits.body_read_ms_max).await?;
+    gateway.quotas.take(&asker.caller, bytes.len(), gateway.now_ms())?;
     check_is_json(&parts)?;
     let key = given_key(gateway, &parts, canonical::sha256(&[&bytes]))?;
     Ok(Write { asker, body: bytes, key })

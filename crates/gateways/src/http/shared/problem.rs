@@ -5,7 +5,7 @@ use aaep::flaw::Flaw;
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use engine::ledger::fork::Behind;
+use engine::ledger::fork::{Behind, Doubt};
 use engine::ports::store::StoreError;
 use engine::road::submit::SubmitError;
 use protocol::handoff::Status;
@@ -35,7 +35,7 @@ pub struct Problem {
 const FLAWS_SHOWN_MAX: usize = 16;
 
 /// Every code this gateway can answer with, and its status.
-pub const CODES: [(&str, u16); 52] = [
+pub const CODES: [(&str, u16); 54] = [
     ("HANDOFF_ALREADY_CLAIMED", 409),
     ("HANDOFF_DUPLICATE_REQUEST", 409),
     ("HANDOFF_GONE", 410),
@@ -51,6 +51,7 @@ pub const CODES: [(&str, u16); 52] = [
     ("evidence_missing", 422),
     ("graph_invalid", 422),
     ("hash_mismatch", 422),
+    ("host_invalid", 400),
     ("idempotency_key_reused", 422),
     ("identity_mismatch", 403),
     ("internal", 500),
@@ -72,6 +73,7 @@ pub const CODES: [(&str, u16); 52] = [
     ("policy_violation", 422),
     ("protocol_violation", 422),
     ("queue_closed", 409),
+    ("quota_reached", 429),
     ("rate_limited", 429),
     ("request_timeout", 408),
     ("revision_outdated", 409),
@@ -156,13 +158,17 @@ impl Problem {
             .fact("flaws", shown)
     }
 
-    fn retry_after(mut self, seconds: u64) -> Self {
+    pub fn retry_after(mut self, seconds: u64) -> Self {
         self.retry_after_s = Some(seconds);
         self
     }
 
     pub fn rate_limited(seconds: u64) -> Self {
         Self::new("rate_limited", "too many requests with this token").retry_after(seconds)
+    }
+
+    pub fn one_host() -> Self {
+        Self::new("host_invalid", "Host: expected exactly one such header").field("Host")
     }
 
     pub fn too_many_frames(seconds: u64) -> Self {
@@ -294,8 +300,12 @@ impl From<SubmitError> for Problem {
 
 impl From<Behind> for Problem {
     fn from(behind: Behind) -> Self {
-        let Behind { ledger_size, lost } = behind;
-        let what = if ledger_size < lost.size { "are missing" } else { "are not the same" };
+        let Behind { ledger_size, lost, doubt } = behind;
+        let what = match doubt {
+            Doubt::Lost if ledger_size < lost.size => "are missing",
+            Doubt::Lost => "are not the same",
+            Doubt::NoWitness => "may be missing, because that checkpoint is gone",
+        };
         // The number of entries is only for operators of the whole server: the log and `tasuki
         // doctor` show it.
         let detail = format!(

@@ -8,13 +8,15 @@
 //! It also marks parameters in the URL of an operation that takes none, so that they are refused:
 //! otherwise an ignored `?dry_run=true` would carry out the action.
 
+use std::future::ready;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use axum::Router;
 use axum::extract::{FromRef, Request};
 use axum::handler::Handler;
-use axum::response::Response;
+use axum::http::{Version, header};
+use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
 use engine::ports::clock::Stopwatch;
 use tracing::instrument::{Instrument, Instrumented};
@@ -161,9 +163,19 @@ where
         if method != "GET" {
             request.extensions_mut().insert(key.clone());
         }
-        let answering = handler.call(request, state).instrument(span);
+        let answering: Answering = match has_one_host(&request) {
+            true => handler.call(request, state),
+            false => Box::pin(ready(Problem::one_host().into_response())),
+        };
+        let answering = answering.instrument(span);
         Observing { gateway, route, method, stopwatch, key, answering }
     }
+}
+
+/// HTTP/1.1 asks for exactly one `Host`. With two, a proxy may have read another one than we do.
+fn has_one_host(request: &Request) -> bool {
+    let n_hosts = request.headers().get_all(header::HOST).iter().count();
+    n_hosts == 1 || (n_hosts == 0 && request.version() < Version::HTTP_11)
 }
 
 fn span_of(
@@ -205,7 +217,7 @@ impl Future for Observing {
     type Output = Response;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Response> {
-        let mut response = ready!(Pin::new(&mut self.answering).poll(context));
+        let mut response = std::task::ready!(Pin::new(&mut self.answering).poll(context));
         if let Some(key) = self.key.get() {
             response.headers_mut().insert(&KEY_HEADER, key.clone());
         }

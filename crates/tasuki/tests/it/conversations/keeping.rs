@@ -99,7 +99,9 @@ async fn large_messages_are_read_in_short_pages() {
 async fn all_of_a_conversation_is_erased_however_often_it_is_interrupted() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let data = folder.path().join("data");
-    let server = Server::start_on(&data, |_| {});
+    let server = Server::start_on(&data, |command| {
+        command.env("TASUKI_QUOTAS_CUSTOMER_REQUESTS_PER_MINUTE", "0");
+    });
     let chat = open(&server).await;
     let root = server.token("root", &["--kind", "operator"]);
     let n_said = engine::ledger::erasing::ERASED_MAX as u64 + 50;

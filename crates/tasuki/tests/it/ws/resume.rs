@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tasuki::client::Call;
 
 use super::Chat;
-use crate::server::ok;
+use crate::server::{Server, ok};
 use crate::sse::whole_ledger;
 
 /// A ledger event of a frame, with its cursor.
@@ -118,7 +118,11 @@ async fn a_reader_of_everything_that_keeps_coming_back_has_the_ledger() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_slow_reader_catches_up_and_holds_up_nobody() {
-    let chat = Chat::start().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Server::start_on(&folder.path().join("data"), |command| {
+        command.env("TASUKI_QUOTAS_CUSTOMER_REQUESTS_PER_MINUTE", "0");
+    });
+    let chat = Chat::open(server).await;
     let mut slow = chat.socket(&chat.bob).await;
     let id = slow.begin(chat.follow(Some(json!(0)))).await;
     let ana = chat.server.with_token(&chat.customer);
