@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use engine::Engine;
 use engine::ports::clock::{Clock, SystemClock};
 use engine::ports::ids::{Ids, RandomIds, SeededIds};
-use engine::ports::outbox::{Claim, Claimed, OutboxWrite, Outstanding};
+use engine::ports::outbox::{Claim, Claimed, OutboxList, OutboxWrite, Outstanding};
 use engine::ports::store::{
     Answer, Commit, Count, Due, Entries, KeyScope, List, Listed, Listener, OldestMessages, Receipt,
     RecordedOutcome, Sealed, Sequenced, Snapshot, Store,
@@ -188,8 +188,13 @@ impl Store for Recorder {
         self.inner.teamspaces(after, limit)
     }
 
-    fn outstanding(&self, teamspace: &TeamspaceId, limit: usize) -> Answer<Vec<Outstanding>> {
-        self.inner.outstanding(teamspace, limit)
+    fn outstanding(
+        &self,
+        teamspace: &TeamspaceId,
+        list: OutboxList,
+        limit: usize,
+    ) -> Answer<Vec<Outstanding>> {
+        self.inner.outstanding(teamspace, list, limit)
     }
 }
 

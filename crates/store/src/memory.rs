@@ -12,7 +12,7 @@ use std::future::ready;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
-use engine::ports::outbox::{Claim, Claimed, OutboxWrite, Outstanding};
+use engine::ports::outbox::{Claim, Claimed, OutboxList, OutboxWrite, Outstanding};
 use engine::ports::store::{
     Answer, Commit, CommitError, Committed, Count, Due, Entries, INBOX_COUNT_MAX, KeyScope, List,
     ListOf, Listed, Listener, OldestMessages, Receipt, RecordedOutcome, Sealed, Sequenced,
@@ -288,14 +288,22 @@ impl Store for Memory {
         answer(())
     }
 
-    fn outstanding(&self, teamspace: &TeamspaceId, limit: usize) -> Answer<Vec<Outstanding>> {
+    fn outstanding(
+        &self,
+        teamspace: &TeamspaceId,
+        list: OutboxList,
+        limit: usize,
+    ) -> Answer<Vec<Outstanding>> {
         let tables = self.tables();
-        let of_teamspace =
-            tables.outbox.iter().filter(|((stream, _), _)| stream.teamspace == *teamspace);
+        let of_teamspace = tables.outbox.iter().filter(|((stream, _), row)| {
+            let is_listed = list == OutboxList::All || row.due.is_none();
+            stream.teamspace == *teamspace && is_listed
+        });
         let shown = of_teamspace.take(limit).map(|((stream, effect), lying)| Outstanding {
             stream: stream.clone(),
             effect: effect.clone(),
             due: lying.due,
+            leased_until: lying.leased_until,
             attempts: lying.attempts,
             error: lying.error.clone(),
         });

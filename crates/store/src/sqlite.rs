@@ -26,7 +26,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
-use engine::ports::outbox::{Claim, Claimed, OutboxWrite, Outstanding};
+use engine::ports::outbox::{Claim, Claimed, OutboxList, OutboxWrite, Outstanding};
 use engine::ports::store::{
     Answer, Commit, Count, Due, Entries, KeyScope, List, Listed, Listener, OldestMessages, Receipt,
     RecordedOutcome, Sealed, Sequenced, Snapshot, Store, StoreError,
@@ -332,11 +332,16 @@ impl Store for Sqlite {
         self.inner.writer.write_outbox(write)
     }
 
-    fn outstanding(&self, teamspace: &TeamspaceId, limit: usize) -> Answer<Vec<Outstanding>> {
+    fn outstanding(
+        &self,
+        teamspace: &TeamspaceId,
+        list: OutboxList,
+        limit: usize,
+    ) -> Answer<Vec<Outstanding>> {
         let teamspace = teamspace.clone();
         self.inner
             .readers
-            .ask(move |connection| outbox_rows::outstanding(connection, &teamspace, limit))
+            .ask(move |connection| outbox_rows::outstanding(connection, &teamspace, list, limit))
     }
 }
 

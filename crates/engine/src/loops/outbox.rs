@@ -12,7 +12,8 @@ use protocol::handoff::artifact::Seen;
 use protocol::handoff::package::Artifact;
 use protocol::handoff::workq::{Answer, Answered, Degradation, Transfer};
 use protocol::ids::TeamspaceId;
-use protocol::step::{self, Command, EffectKind, State, Work};
+use protocol::ledger::Subject;
+use protocol::step::{self, Command, Effect, EffectKind, State, Work};
 use protocol::time::Span;
 use protocol::wake::UrlUse;
 use tokio::sync::{oneshot, watch};
@@ -24,7 +25,7 @@ use crate::loops::deliver::{Answered as Told, Delivery};
 use crate::loops::destinations::{CallFailure, FailureCause};
 use crate::loops::outbox_pools::{LEASE, Pool, Rings};
 use crate::loops::wake::{Taken, WakeCall};
-use crate::ports::outbox::{Claimed, OutboxWrite, Outstanding};
+use crate::ports::outbox::{Claimed, OutboxList, OutboxWrite, Outstanding};
 use crate::ports::store::StoreError;
 use crate::read::query::LIST_ROWS_MAX;
 use crate::road::submit::SubmitError;
@@ -165,8 +166,9 @@ impl Outbox<'_> {
     pub async fn outstanding(
         self,
         teamspace: &TeamspaceId,
+        list: OutboxList,
     ) -> Result<Vec<Outstanding>, StoreError> {
-        self.engine.store.outstanding(teamspace, LIST_ROWS_MAX).await
+        self.engine.store.outstanding(teamspace, list, LIST_ROWS_MAX).await
     }
 
     /// Looks at artifacts that are not proposed yet. One look at a time: a caller that experiments
@@ -195,10 +197,14 @@ impl Outbox<'_> {
         Ok(claimed.len())
     }
 
-    /// Retries every effect of a teamspace that was given up.
-    pub async fn revive_outbox(self, teamspace: &TeamspaceId) -> Result<(), StoreError> {
+    /// Retries what was given up of a teamspace: every effect, or one.
+    pub async fn revive_outbox(
+        self,
+        teamspace: &TeamspaceId,
+        only: Option<(Subject, Effect)>,
+    ) -> Result<(), StoreError> {
         let (teamspace, now) = (teamspace.clone(), self.engine.clock.now());
-        self.engine.store.write_outbox(OutboxWrite::Revive { teamspace, now }).await?;
+        self.engine.store.write_outbox(OutboxWrite::Revive { teamspace, only, now }).await?;
         self.engine.outbox_bells.ring(Rings::ALL);
         Ok(())
     }

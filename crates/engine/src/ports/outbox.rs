@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use protocol::ids::TeamspaceId;
-use protocol::ledger::Stream;
+use protocol::ledger::{Stream, Subject};
 use protocol::step::{Effect, EffectKind};
 use protocol::time::Time;
 
@@ -43,8 +43,15 @@ pub enum OutboxWrite {
     GiveUp { claimed: Claimed, error: String },
     /// The process that held these is gone.
     Release { kind: EffectKind },
-    /// Everything of the teamspace that was given up is tried again.
-    Revive { teamspace: TeamspaceId, now: Time },
+    /// What was given up of the teamspace is tried again: all of it, or one effect.
+    Revive { teamspace: TeamspaceId, only: Option<(Subject, Effect)>, now: Time },
+}
+
+/// Which effects are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutboxList {
+    All,
+    GivenUp,
 }
 
 /// An effect that is not done yet.
@@ -54,6 +61,8 @@ pub struct Outstanding {
     pub effect: Effect,
     /// `None` when it was given up.
     pub due: Option<Time>,
+    /// A claim holds it until then, if one does.
+    pub leased_until: Time,
     pub attempts: u32,
     /// What went wrong last.
     pub error: Option<String>,

@@ -15,7 +15,7 @@ use protocol::queue::OrderKey;
 use protocol::step::{Deadline, Document, Effect, HoldState, HoldWrite, NumberedEvent, State};
 use protocol::time::Time;
 
-use crate::ports::outbox::{Claim, Claimed, OutboxWrite, Outstanding};
+use crate::ports::outbox::{Claim, Claimed, OutboxList, OutboxWrite, Outstanding};
 
 /// The answer of a read.
 pub type Answer<T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send>>;
@@ -112,7 +112,12 @@ pub trait Store: Send + Sync + 'static {
     fn write_outbox(&self, write: OutboxWrite) -> Answer<()>;
 
     /// The effects that are not done yet, at most `limit`.
-    fn outstanding(&self, teamspace: &TeamspaceId, limit: usize) -> Answer<Vec<Outstanding>>;
+    fn outstanding(
+        &self,
+        teamspace: &TeamspaceId,
+        list: OutboxList,
+        limit: usize,
+    ) -> Answer<Vec<Outstanding>>;
 }
 
 /// The reads of a [`Store`] by the names that their callers know.

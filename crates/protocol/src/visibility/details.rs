@@ -2,7 +2,7 @@
 //! offered, the URLs of an agent, who has read a message, and what a list contains.
 
 use crate::agent::{Agent, Kind};
-use crate::caller::Caller;
+use crate::caller::{Caller, Principal};
 use crate::conversation::Conversation;
 use crate::ids::AgentId;
 use crate::message::Message;
@@ -30,6 +30,15 @@ pub fn sees_transfer(
 ) -> bool {
     let may_pick_up = || own.zip(queue).is_some_and(|(own, queue)| serves(own, queue));
     conversation.side(caller).is_some() || may_pick_up()
+}
+
+/// Whether a caller sees what is inside a conversation: reasons, contexts, signals, routes and
+/// summaries. A customer gets the texts that are meant for them instead.
+pub fn sees_inside(caller: &Caller) -> bool {
+    match &caller.principal {
+        Principal::Customer(_) => false,
+        Principal::Agent(_) | Principal::Operator(_) | Principal::System => true,
+    }
 }
 
 /// A customer may not export; they ask the member that opened the conversation.

@@ -40,9 +40,12 @@ impl Tables {
     pub(super) fn write_outbox(&mut self, write: OutboxWrite) {
         let nobody = Time::from_millis(0);
         let (claimed, due, is_try, error) = match write {
-            OutboxWrite::Revive { teamspace, now } => {
-                for ((stream, _), row) in &mut self.outbox {
-                    if stream.teamspace == teamspace && row.due.is_none() {
+            OutboxWrite::Revive { teamspace, only, now } => {
+                for ((stream, effect), row) in &mut self.outbox {
+                    let is_meant = only
+                        .as_ref()
+                        .is_none_or(|(subject, name)| stream.subject == *subject && effect == name);
+                    if stream.teamspace == teamspace && row.due.is_none() && is_meant {
                         *row = OutboxRow {
                             due: Some(now),
                             leased_until: nobody,

@@ -1,6 +1,6 @@
 //! The rows of the outbox: claiming them under a lease, putting them off, giving them up.
 
-use engine::ports::outbox::{Claim, Claimed, OutboxWrite, Outstanding};
+use engine::ports::outbox::{Claim, Claimed, OutboxList, OutboxWrite, Outstanding};
 use protocol::ids::TeamspaceId;
 use protocol::step::Effect;
 use protocol::time::Time;
@@ -112,13 +112,16 @@ pub fn write(connection: &Connection, write: &OutboxWrite) -> Result<()> {
         OutboxWrite::Release { kind } => {
             return connection.prepare_cached(RELEASE)?.execute([kind.word()]).map(|_| ());
         }
-        OutboxWrite::Revive { teamspace, now } => {
+        OutboxWrite::Revive { teamspace, only, now } => {
+            let subject = only.as_ref().map(|(subject, _)| subject.to_string());
+            let name = only.as_ref().map(|(_, effect)| effect.name.as_ref());
             return connection
                 .prepare_cached(
                     "UPDATE outbox SET due = ?2, leased_until = 0, attempts = 0
-                     WHERE teamspace = ?1 AND due IS NULL",
+                     WHERE teamspace = ?1 AND due IS NULL
+                       AND (?3 IS NULL OR (subject = ?3 AND name = ?4))",
                 )?
-                .execute(params![teamspace.as_str(), now.as_millis()])
+                .execute(params![teamspace.as_str(), now.as_millis(), subject, name])
                 .map(|_| ());
         }
     };
@@ -139,20 +142,23 @@ pub fn write(connection: &Connection, write: &OutboxWrite) -> Result<()> {
 pub fn outstanding(
     connection: &Connection,
     teamspace: &TeamspaceId,
+    list: OutboxList,
     limit: usize,
 ) -> Result<Vec<Outstanding>> {
+    let is_given_up = list == OutboxList::GivenUp;
     connection
         .prepare_cached(
-            "SELECT teamspace, subject, name, due, attempts, error FROM outbox
-             WHERE teamspace = ?1 LIMIT ?2",
+            "SELECT teamspace, subject, name, due, attempts, error, leased_until FROM outbox
+             WHERE teamspace = ?1 AND (NOT ?3 OR due IS NULL) LIMIT ?2",
         )?
-        .query_map(params![teamspace.as_str(), count(limit)], |row| {
+        .query_map(params![teamspace.as_str(), count(limit), is_given_up], |row| {
             Ok(Outstanding {
                 stream: stream(row, 0)?,
                 effect: effect(row, 2)?,
                 due: row.get::<_, Option<i64>>(3)?.map(Time::from_millis),
                 attempts: row.get(4)?,
                 error: row.get(5)?,
+                leased_until: Time::from_millis(row.get(6)?),
             })
         })?
         .collect()

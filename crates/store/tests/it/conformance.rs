@@ -96,6 +96,7 @@ exercise! {
         a_lease_that_ran_out_is_claimed_again
         an_effect_that_failed_comes_back_when_it_is_due
         what_is_given_up_stays_until_it_is_revived
+        one_effect_of_several_is_revived
         an_effect_ends_with_the_commit_that_says_so;
     messages:
         messages_are_listed_by_every_filter_and_page

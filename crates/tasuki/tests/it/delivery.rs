@@ -14,6 +14,7 @@ use adapters::webhook::Webhook;
 use engine::Engine;
 use engine::loops::outbox_pools::places_of_teamspace;
 use engine::ports::clock::ManualClock;
+use engine::ports::outbox::OutboxList;
 use engine::ports::store::Store as _;
 use engine::road::submit::Done;
 use protocol::agent::Command as AgentCommand;
@@ -116,7 +117,8 @@ impl World {
     async fn carry_out_all(&self) -> usize {
         let mut n_tried = 0;
         loop {
-            let left = self.engine.outbox().outstanding(&default_teamspace()).await;
+            let left =
+                self.engine.outbox().outstanding(&default_teamspace(), OutboxList::All).await;
             if left.expect("the store works").is_empty() {
                 return n_tried;
             }

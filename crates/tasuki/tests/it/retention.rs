@@ -8,6 +8,7 @@ use std::sync::Arc;
 use adapters::message_archive::MessageArchive;
 use engine::Engine;
 use engine::loops::retention::Retention;
+use engine::ports::outbox::OutboxList;
 use protocol::ledger::Stream;
 use protocol::step::{self, State};
 use protocol::teamspace::{self, Configuration, Settings};
@@ -149,7 +150,8 @@ async fn what_was_kept_long_enough_is_archived_and_purged() {
     keep_for_days(&engine, None).await;
     assert_eq!(engine.ledger().purge_due(&retention).await.unwrap(), 4);
     assert_eq!(archived(), 6);
-    let n_left = engine.outbox().outstanding(&support::default_teamspace()).await.unwrap();
+    let n_left =
+        engine.outbox().outstanding(&support::default_teamspace(), OutboxList::All).await.unwrap();
     assert_eq!(n_left, []);
     for (index, stream) in streams.iter().enumerate() {
         let item = engine.read().item(stream).await.unwrap().expect("its place is kept");

@@ -9,6 +9,7 @@ use adapters::effect_runner::Outside;
 use adapters::webhook::Webhook;
 use engine::Engine;
 use engine::ports::clock::ManualClock;
+use engine::ports::outbox::OutboxList;
 use engine::ports::store::InboxStatus;
 use protocol::agent::Command as AgentCommand;
 use protocol::canonical;
@@ -67,7 +68,8 @@ impl World {
     async fn carry_out(&self) -> usize {
         let mut n_tried = 0;
         loop {
-            let left = self.engine.outbox().outstanding(&default_teamspace()).await;
+            let left =
+                self.engine.outbox().outstanding(&default_teamspace(), OutboxList::All).await;
             if left.expect("the store works").is_empty() {
                 return n_tried;
             }

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 use engine::loops::outbox::Adapter;
 use engine::loops::wake::{Taken, WakeCall};
-use engine::ports::outbox::Claim;
+use engine::ports::outbox::{Claim, OutboxList};
 use protocol::handoff::Command as HandoffCommand;
 use protocol::handoff::artifact::{Finding, Seen};
 use protocol::handoff::package::{
@@ -95,7 +95,7 @@ async fn what_was_found_comes_back_as_a_command() {
     assert_eq!(server.engine.outbox().carry_out_due(&adapter).await.unwrap(), 0);
     let events = story(&server.engine, &handoff_stream(id)).await;
     assert_eq!(events, ["handoff.proposed", "handoff.validation_started", "handoff.accepted"]);
-    let left = server.store.outstanding(&default_teamspace(), 9).await.unwrap();
+    let left = server.store.outstanding(&default_teamspace(), OutboxList::All, 9).await.unwrap();
     assert_eq!(left, []);
 }
 

@@ -1,7 +1,7 @@
 //! The operations for people who run a teamspace or the server.
 
 use super::ledger::{ForkInput, ForkView};
-use super::outbox::OutboxView;
+use super::outbox::{OutboxInput, OutboxView, ReviveInput};
 use super::teamspaces::{
     ConfigureInput, CreateInput, TeamspaceCreated, TeamspaceListed, TeamspaceView,
 };
@@ -75,6 +75,7 @@ pub const ACCESS: [Operation; 7] = [
 pub const RUNNING: [Operation; 6] = [
     Operation {
         who: Who::Operator,
+        query: Some(schema::<OutboxInput>),
         response: Response::Json(schema::<OutboxView>),
         ..read("/v1/outbox", "list_outbox", "What must still happen outside.")
     },
@@ -85,7 +86,7 @@ pub const RUNNING: [Operation; 6] = [
             "/v1/outbox/revive",
             "revive_outbox",
             "Tries again what was given up.",
-            schema::<Nothing>,
+            schema::<ReviveInput>,
         )
     },
     Operation {

@@ -2,7 +2,7 @@
 
 use engine::read::query::Item;
 use engine::road::submit::{Done, Key};
-use protocol::caller::{Caller, Principal};
+use protocol::caller::Caller;
 use protocol::conversation::reader::Reader;
 use protocol::conversation::{Command, Conversation};
 use protocol::ids::{ConversationId, TeamspaceId};
@@ -71,10 +71,6 @@ pub async fn reader(gateway: &Gateway, caller: &Caller) -> Result<Reader, Proble
         None => None,
     };
     Ok(Reader::of(caller, kind))
-}
-
-pub fn is_customer(caller: &Caller) -> bool {
-    matches!(caller.principal, Principal::Customer(_))
 }
 
 /// The place of a conversation in its queue, and how long it may take from there.

@@ -9,9 +9,10 @@ use protocol::conversation::reader::begins_or_ends;
 use protocol::conversation::{Event, customer_text};
 use protocol::ids::ConversationId;
 use protocol::ledger::Subject;
+use protocol::visibility::details::sees_inside;
 use serde_json::{Value, json};
 
-use crate::http::conversations::access::{is_customer, language};
+use crate::http::conversations::access::language;
 use crate::http::conversations::transfer_news::{News, Sight};
 use crate::http::conversations::{history, transcript};
 use crate::http::shared::gateway::Gateway;
@@ -78,13 +79,13 @@ async fn change_of_hands(
         "currentAgent": to,
         "handoffType": routed.how,
     });
-    let reason = match is_customer(caller) {
-        true => {
+    let reason = match sees_inside(caller) {
+        true => routed.reason.clone(),
+        false => {
             let language = language(gateway, &line.entry.stream).await?;
             let (from, to) = (&from.agent_name, &to.agent_name);
             customer_text::of_route(routed, language.as_deref(), from, to)
         }
-        false => routed.reason.clone(),
     };
     if !reason.is_empty() {
         handoff["reason"] = reason.as_str().into();

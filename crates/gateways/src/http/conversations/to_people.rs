@@ -10,9 +10,9 @@ use protocol::step::State;
 use protocol::transfer::Event;
 use protocol::transfer::event::{Connected, Over, Requested};
 use protocol::transfer::kind::Kind;
+use protocol::visibility::details::sees_inside;
 use serde_json::{Value, json};
 
-use crate::http::conversations::access::is_customer;
 use crate::http::conversations::history::{add_route, bundle_id, earlier, passed_reason};
 use crate::http::conversations::names::{DisplayNames, From};
 use crate::http::shared::problem::Problem;
@@ -55,12 +55,12 @@ pub async fn shown(
             part["toAgent"] = json!(names.of(&it.to).await?);
             // A customer may see a reason that a customer gave.
             let actor = line.entry.actor.as_ref();
-            let is_shown = !is_customer(names.caller) || author::is_customer(actor);
+            let is_shown = sees_inside(names.caller) || author::is_customer(actor);
             if !it.reason.is_empty() && is_shown {
                 part["reason"] = it.reason.as_str().into();
                 part["reasonBy"] = whose(&line.entry.actor).into();
             }
-            if !it.summary.is_empty() && !is_customer(names.caller) {
+            if !it.summary.is_empty() && sees_inside(names.caller) {
                 part["context"] = it.summary.as_str().into();
             }
             (Some(From::System), Some(it.epoch), vec![part], None)
@@ -95,7 +95,7 @@ async fn connected(
     }
     part["targetAgent"] = json!(names.of(&it.agent).await?);
     let passed_by = it.passed_on_by();
-    if is_customer(names.caller) {
+    if !sees_inside(names.caller) {
         if let Some(by) = passed_by {
             let from = names.of(by).await?.agent_name;
             let to = names.of(&it.agent).await?.agent_name;
@@ -125,7 +125,7 @@ async fn add_reasons(
     line: &Sequenced,
     it: &Requested,
 ) -> Result<(), Problem> {
-    if is_customer(names.caller) {
+    if !sees_inside(names.caller) {
         let asked =
             PersonRequest { by: &it.by, reason: &it.reason, customer_text: &it.customer_text };
         let queue = names.of(&it.queue).await?.agent_name;

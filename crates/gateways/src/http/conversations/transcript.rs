@@ -15,11 +15,12 @@ use protocol::conversation::{Event, customer_text};
 use protocol::hidden::make_visible;
 use protocol::ids::ConversationId;
 use protocol::signal::{Escalate, SignalScore};
+use protocol::visibility::details::sees_inside;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::http::conversations::access::{conversation_of, is_customer, language, reader, visible};
+use crate::http::conversations::access::{conversation_of, language, reader, visible};
 use crate::http::conversations::history::event;
 use crate::http::conversations::names::{DisplayNames, From};
 use crate::http::conversations::to_people;
@@ -199,7 +200,7 @@ async fn shown(
                 Speaker::Agent(agent) => From::Agent(names.of(agent).await?),
             };
             let parts = parts_of(id, &said);
-            if !is_customer(names.caller) {
+            if sees_inside(names.caller) {
                 let route = said.route.map(|route| json!(route));
                 heard = Heard { signals: said.signals, escalation: said.escalation, route };
             }
@@ -256,7 +257,7 @@ async fn transfer(
         "fromAgent": from,
         "toAgent": to,
     });
-    if is_customer(names.caller) {
+    if !sees_inside(names.caller) {
         let language = names.language.as_deref();
         let told = customer_text::of_route(routed, language, &from.agent_name, &to.agent_name);
         part["reason"] = told.into();

@@ -12,10 +12,10 @@ use protocol::transfer::event::{WhyLegEnded, WhyReturned};
 use protocol::transfer::state::{Outcome, Stage};
 use protocol::transfer::status::{Action, Status, before};
 use protocol::transfer::{Event, Transfer};
+use protocol::visibility::details::sees_inside;
 use serde_json::{Value, json};
 
 use crate::http::conversations::access;
-use crate::http::conversations::access::is_customer;
 use crate::http::conversations::history::{add_route, earlier};
 use crate::http::shared::gateway::Gateway;
 use crate::http::shared::lookup::identity;
@@ -56,7 +56,7 @@ impl News<'_> {
         all.extend(self.agent_changed().await?);
         match sight {
             Sight::Status => {}
-            Sight::Entry if is_customer(self.caller) => {}
+            Sight::Entry if !sees_inside(self.caller) => {}
             Sight::Entry => {
                 all.extend(self.transition().await?);
                 all.extend(self.cockpit_action().await?);
@@ -89,10 +89,10 @@ impl News<'_> {
         if let Some(agent) = self.event.person() {
             frame["targetAgent"] = json!(self.identity(agent).await?);
         }
-        let is_inside = sight == Sight::Entry && !is_customer(self.caller);
-        let reason = match is_customer(self.caller) {
-            true => self.reason_for_customer(conversation).await?,
-            false => reason(self.event, is_inside).map(str::to_owned),
+        let is_inside = sight == Sight::Entry && sees_inside(self.caller);
+        let reason = match sees_inside(self.caller) {
+            true => reason(self.event, is_inside).map(str::to_owned),
+            false => self.reason_for_customer(conversation).await?,
         };
         if let Some(reason) = reason {
             frame["reason"] = reason.into();

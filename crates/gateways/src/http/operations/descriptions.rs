@@ -420,7 +420,11 @@ const DESCRIPTIONS: [(&str, &str); 116] = [
         "Lists calls to other systems that are still to be made, with their tries and the \
          last error.",
     ),
-    ("revive_outbox", "Effects that were given up are tried again from the beginning."),
+    (
+        "revive_outbox",
+        "Effects that were given up are tried again from the beginning: all of them, or the one \
+         that `only` names.",
+    ),
     (
         "declare_fork",
         "Only while the ledger lacks entries that a checkpoint vouches for. It is then \

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use engine::ports::outbox::{Claim, Claimed, OutboxWrite};
+use engine::ports::outbox::{Claim, Claimed, OutboxList, OutboxWrite};
 use engine::ports::store::Store;
 use protocol::handoff::Status;
 use protocol::ledger::Subject;
@@ -109,7 +109,7 @@ pub async fn a_lease_that_ran_out_is_claimed_again(place: Place) {
     let error = "late".to_owned();
     store.write_outbox(OutboxWrite::GiveUp { claimed: old.clone(), error }).await.unwrap();
     store.write_outbox(OutboxWrite::Renew { claimed: old, until: later(99) }).await.unwrap();
-    let lying = store.outstanding(&teamspace("default"), 10).await.unwrap();
+    let lying = store.outstanding(&teamspace("default"), OutboxList::All, 10).await.unwrap();
     assert_eq!((lying.len(), lying[0].attempts, lying[0].due), (1, 2, Some(later(1))));
     assert_eq!(claim(store, later(9), later(10), 1).await.len(), 1);
 }
@@ -122,7 +122,7 @@ pub async fn an_effect_that_failed_comes_back_when_it_is_due(place: Place) {
     let put_off = OutboxWrite::PutOff { claimed, due: later(7), error, is_try: true };
     store.write_outbox(put_off).await.unwrap();
     assert!(claim(store, later(6), later(9), 1).await.is_empty());
-    let lying = store.outstanding(&teamspace("default"), 10).await.unwrap();
+    let lying = store.outstanding(&teamspace("default"), OutboxList::All, 10).await.unwrap();
     assert_eq!(lying[0].error.as_deref(), Some("no answer"));
     let claimed = claim(store, later(7), later(9), 1).await.remove(0);
     assert_eq!(claimed.attempt, 2);
@@ -141,10 +141,39 @@ pub async fn what_is_given_up_stays_until_it_is_revived(place: Place) {
     assert!(claim(store, later(9_999), later(10_000), 1).await.is_empty());
     for elsewhere in [true, false] {
         let teamspace = teamspace(if elsewhere { "other" } else { "default" });
-        store.write_outbox(OutboxWrite::Revive { teamspace, now: later(20) }).await.unwrap();
+        store
+            .write_outbox(OutboxWrite::Revive { teamspace, only: None, now: later(20) })
+            .await
+            .unwrap();
         let revived = claim(store, later(20), later(21), 1).await;
         assert_eq!(revived.is_empty(), elsewhere);
     }
+}
+
+pub async fn one_effect_of_several_is_revived(place: Place) {
+    let store = &*place.store;
+    wanting(&place, 1, &["look/1", "look/2", "look/3"]).await;
+    for claimed in claim(store, later(1), later(2), 2).await {
+        let error = "gone".to_owned();
+        store.write_outbox(OutboxWrite::GiveUp { claimed, error }).await.unwrap();
+    }
+    let listed = async |list| {
+        let listed = store.outstanding(&teamspace("default"), list, 9).await.unwrap();
+        listed.into_iter().map(|one| one.effect.name.into_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(OutboxList::All).await, ["look/1", "look/2", "look/3"]);
+    assert_eq!(listed(OutboxList::GivenUp).await, ["look/1", "look/2"]);
+    let subject = Subject::Handoff(handoff_id(1));
+    for (subject, name) in [
+        (subject.clone(), "look/9"),
+        (Subject::Handoff(handoff_id(2)), "look/2"),
+        (subject, "look/2"),
+    ] {
+        let (teamspace, only) = (teamspace("default"), Some((subject, effect(name))));
+        let revive = OutboxWrite::Revive { teamspace, only, now: later(20) };
+        store.write_outbox(revive).await.unwrap();
+    }
+    assert_eq!(listed(OutboxList::GivenUp).await, ["look/1"]);
 }
 
 pub async fn an_effect_ends_with_the_commit_that_says_so(place: Place) {
@@ -156,5 +185,5 @@ pub async fn an_effect_ends_with_the_commit_that_says_so(place: Place) {
     commit.begin = vec![effect("look/3")];
     store.commit(commit).await.unwrap();
     assert_eq!(names(&claim(store, later(9), later(10), 10).await), ["look/2", "look/3"]);
-    assert!(store.outstanding(&teamspace("other"), 10).await.unwrap().is_empty());
+    assert!(store.outstanding(&teamspace("other"), OutboxList::All, 10).await.unwrap().is_empty());
 }

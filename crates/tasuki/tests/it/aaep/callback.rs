@@ -10,6 +10,7 @@ use adapters::effect_runner::Outside;
 use adapters::webhook::Webhook;
 use engine::Engine;
 use engine::ports::clock::ManualClock;
+use engine::ports::outbox::OutboxList;
 use protocol::agent::{self as agents, Kind, Profile};
 use protocol::ids::SessionId;
 use protocol::session::event::Said;
@@ -78,7 +79,8 @@ impl Bank {
     /// Repeats until nothing is left, a minute at a time.
     async fn carry_out_all(&self) {
         loop {
-            let left = self.engine.outbox().outstanding(&default_teamspace()).await;
+            let left =
+                self.engine.outbox().outstanding(&default_teamspace(), OutboxList::All).await;
             if left.expect("the store works").is_empty() {
                 return;
             }

@@ -1,6 +1,7 @@
 //! An endpoint that is down or busy is left alone, and is told everything when it is back.
 
 use engine::loops::destinations::FAILURES_BEFORE_PAUSE;
+use engine::ports::outbox::OutboxList;
 use protocol::time::Span;
 
 use super::{World, free, texts};
@@ -36,7 +37,12 @@ async fn an_endpoint_that_is_down_is_tried_by_one_call_at_a_time() {
     }
     while world.carry_out().await > 0 {}
     assert_eq!(receiver.seen().len(), n_failures);
-    let left = world.engine.outbox().outstanding(&default_teamspace()).await.expect("a list");
+    let left = world
+        .engine
+        .outbox()
+        .outstanding(&default_teamspace(), OutboxList::All)
+        .await
+        .expect("a list");
     assert_eq!(left.len(), n_conversations);
     let (tried, waiting): (Vec<_>, Vec<_>) = left.iter().partition(|one| one.attempts > 0);
     assert_eq!(tried.len(), n_failures);

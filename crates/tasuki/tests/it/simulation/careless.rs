@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, Waker};
 
-use engine::ports::outbox::{Claim, Claimed, OutboxWrite, Outstanding};
+use engine::ports::outbox::{Claim, Claimed, OutboxList, OutboxWrite, Outstanding};
 use engine::ports::store::{
     Answer, Commit, Count, Due, Entries, KeyScope, List, Listed, Listener, OldestMessages, Receipt,
     RecordedOutcome, Sealed, Sequenced, Snapshot, Store,
@@ -189,7 +189,12 @@ impl Store for Careless {
         self.memory().teamspaces(after, limit)
     }
 
-    fn outstanding(&self, teamspace: &TeamspaceId, limit: usize) -> Answer<Vec<Outstanding>> {
-        self.memory().outstanding(teamspace, limit)
+    fn outstanding(
+        &self,
+        teamspace: &TeamspaceId,
+        list: OutboxList,
+        limit: usize,
+    ) -> Answer<Vec<Outstanding>> {
+        self.memory().outstanding(teamspace, list, limit)
     }
 }

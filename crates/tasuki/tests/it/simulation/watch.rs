@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use engine::ports::outbox::OutboxList;
 use engine::ports::store::{HandoffFilter, KeyScope, List, ListOf, Sequenced, StoreReads};
 use engine::road::submit::{Done, SubmitError};
 use protocol::canonical::Hash;
@@ -350,7 +351,7 @@ impl Watch {
         let mut lying = Vec::new();
         for teamspace in TEAMSPACES {
             let teamspace = teamspace.parse().expect("a teamspace");
-            let outstanding = side.store.outstanding(&teamspace, usize::MAX).await;
+            let outstanding = side.store.outstanding(&teamspace, OutboxList::All, usize::MAX).await;
             let outstanding = outstanding.map_err(|error| error.to_string())?;
             lying.extend(outstanding.into_iter().map(|one| (one.stream, one.effect)));
         }
