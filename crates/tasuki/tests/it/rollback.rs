@@ -1,6 +1,6 @@
 //! An old database, old files, or both are put back: the server is not ready with entries gone
-//! unless an operator has declared it. Only if everything is put back and there is no witness
-//! elsewhere, nothing can be noticed.
+//! unless an operator has declared it. Without a witness elsewhere, an old database with its old
+//! checkpoint is not noticed, if the log of checkpoints is old, gone or garbled too.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -122,7 +122,7 @@ async fn what_is_put_back_is_noticed() {
                     (Put::Current, Put::Current | Put::Old, None) => true,
                     (Put::Current, Put::Gone | Put::Garbled, None) => false,
                     (_, _, Some(_)) => false,
-                    // Everything that could tell was put back, too.
+                    // The old checkpoint holds, and only a current log could tell.
                     (_, Put::Old, None) => log != Put::Current,
                     (_, _, None) => false,
                 };
