@@ -41,8 +41,8 @@ struct Logged {
 #[derive(Debug)]
 pub struct Witness {
     files: CheckpointFiles,
-    /// The newest note there, as this server read or wrote it.
-    known: Mutex<Option<String>>,
+    /// The newest note there, as this server read or wrote it. Two while it is not known which.
+    known: Mutex<Vec<String>>,
 }
 
 /// All places of the checkpoints of a ledger.
@@ -60,24 +60,28 @@ impl Witness {
         }
         let part = part_of(folder, key_name);
         durable::create_folder(&part)?;
-        let known = Mutex::new(newest(&part)?);
+        let known = Mutex::new(newest(&part)?.into_iter().collect());
         Ok(Self { files: CheckpointFiles::open(&part)?, known })
     }
 
     fn keep(&self, note: &str) -> Result<(), NotKept> {
         let mut known = self.known.lock().expect("nothing panics while holding the note");
         match newest(&self.files.folder)? {
-            Some(found) if Some(&found) != known.as_ref() => return Err(NotKept::Replaced(found)),
-            Some(_) | None => {}
+            Some(found) if !known.contains(&found) => return Err(NotKept::Replaced(found)),
+            found => *known = found.into_iter().chain([note.to_owned()]).collect(),
         }
+        // If this fails, either of the two may be there.
         self.files.write(note)?;
-        *known = Some(note.to_owned());
+        *known = vec![note.to_owned()];
         Ok(())
     }
 
     fn accept(&self) {
         match newest(&self.files.folder) {
-            Ok(found) => *self.known.lock().expect("nothing panics while holding the note") = found,
+            Ok(found) => {
+                let mut known = self.known.lock().expect("nothing panics while holding the note");
+                *known = found.into_iter().collect();
+            }
             Err(error) => tracing::error!(%error, "the witness cannot be read"),
         }
     }
@@ -294,6 +298,20 @@ mod tests {
         let expected = [1, 2, 10_002, 20_002].map(note).into();
         let expected = Log { notes: expected, is_torn: false };
         assert_eq!(log(folder.path()), expected);
+    }
+
+    /// A note that was half kept is still our own.
+    #[test]
+    fn a_witness_that_fails_once_is_written_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let witness = Witness::open(folder.path(), "tasuki").unwrap();
+        let log = part_of(folder.path(), "tasuki").join(LOG_FILE);
+        std::os::unix::fs::symlink("no-such-folder/log", &log).unwrap();
+        assert!(matches!(witness.keep(&note(1)), Err(NotKept::Failed(_))));
+        fs::remove_file(&log).unwrap();
+        witness.keep(&note(2)).unwrap();
+        fs::write(log.with_file_name(NEWEST_FILE), note(1)).unwrap();
+        assert!(matches!(witness.keep(&note(3)), Err(NotKept::Replaced(_))), "it is not ours");
     }
 
     #[test]
