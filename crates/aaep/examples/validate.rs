@@ -8,7 +8,8 @@ fn main() {
     let text = std::fs::read_to_string(&path).expect("the file can be read");
     let mut recorded = Recorded::default();
     let mut flaws = Vec::new();
-    for (number, line) in (1..).zip(text.lines().filter(|line| !line.trim().is_empty())) {
+    let lines = (1..).zip(text.lines());
+    for (number, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
         match read(line) {
             Ok(event) => flaws.extend(
                 recorded

@@ -81,7 +81,7 @@ mod tests {
     use aaep::AGENT_ID;
     use aaep::jws::Jwks;
     use aaep::manifest::verify;
-    use engine::aaep::manifest_signing::{Ending, Vouching};
+    use engine::aaep::manifest_signing::{Ending, ManifestSigner};
     use protocol::narrator::manifest::of_server;
     use protocol::time::Time;
 
@@ -131,7 +131,7 @@ mod tests {
         let start = || {
             let file = KeyFile::new(folder.path());
             let keys = file.open(fresh).unwrap();
-            Vouching::new(keys, Box::new(file), of_server("0.1.0", 10))
+            ManifestSigner::new(keys, Box::new(file), of_server("0.1.0", 10))
         };
         let server = start();
         let before = server.published(now);
@@ -160,7 +160,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let gone = folder.path().join("gone");
         let file = KeyFile::new(&gone);
-        let server = Vouching::new(fresh(), Box::new(file), of_server("0.1.0", 10));
+        let server = ManifestSigner::new(fresh(), Box::new(file), of_server("0.1.0", 10));
         let listed = server.list();
         let now = Time::from_millis(0);
         assert!(server.rotate(None, Ending::Retired, &[[3; 32]; 2], now).is_err());

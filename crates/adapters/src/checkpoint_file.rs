@@ -1,7 +1,7 @@
 //! Checkpoints outside the database: `checkpoint` holds the newest, `checkpoints.log` some of those
 //! before it, so that an edited entry can be located. They are kept beside the database, and in a
-//! witness folder elsewhere if there is one: who can put an old data folder back cannot put the
-//! witness back.
+//! witness folder elsewhere if there is one: an attacker who restores an old data folder cannot
+//! restore the witness.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};

@@ -17,13 +17,13 @@ use crate::webhook::Webhook;
 use crate::workq::Workq;
 
 #[derive(Debug)]
-pub struct Outside {
+pub struct EffectRunner {
     artifacts: Arc<Artifacts>,
     workq: Option<Arc<Workq>>,
     webhook: Arc<Webhook>,
 }
 
-impl Outside {
+impl EffectRunner {
     pub fn new(artifacts: Artifacts, workq: Option<Workq>, webhook: Webhook) -> Self {
         let workq = workq.map(Arc::new);
         let artifacts = match &workq {
@@ -34,7 +34,7 @@ impl Outside {
     }
 }
 
-impl Adapter for Outside {
+impl Adapter for EffectRunner {
     fn look(&self, artifacts: Vec<Artifact>) -> Pin<Box<dyn Future<Output = Vec<Seen>> + Send>> {
         let looking = Arc::clone(&self.artifacts);
         Box::pin(async move { looking.look(&artifacts).await })

@@ -10,11 +10,16 @@ use std::{fs, io};
 
 use protocol::canonical;
 use protocol::checkpoint::Signer;
+use protocol::row_mac::RowKey;
 
 use crate::durable;
 
 /// The seed, as 64 hexadecimal digits on one line.
 pub const KEY_FILE: &str = "ledger.key";
+
+/// The name of the key that signed the rows of the database, on one line. It is outside of the
+/// database, so that nobody who can write only there can have rows signed.
+pub const SIGNED_FILE: &str = "rows.signed";
 
 /// The verifier key in C2SP's form, on one line.
 pub const PUBLIC_FILE: &str = "ledger.pub";
@@ -65,6 +70,33 @@ pub fn open(folder: &Path, seed: impl FnOnce() -> [u8; 32]) -> Result<Signer, Ke
         None => write(&public_path, &verifier_key, durable::PUBLIC)?,
     }
     Ok(signer)
+}
+
+/// Whether the rows of the database were signed with the key of this name.
+pub fn has_signed_rows(folder: &Path, key_name: &str) -> Result<bool, KeyError> {
+    Ok(read(&folder.join(SIGNED_FILE))?.is_some_and(|text| text.trim_end() == key_name))
+}
+
+pub fn mark_rows_signed(folder: &Path, key_name: &str) -> Result<(), KeyError> {
+    write(&folder.join(SIGNED_FILE), key_name, durable::PUBLIC)
+}
+
+/// The database is replaced by one whose rows may be signed with another key, or not at all.
+pub fn forget_signed_rows(folder: &Path) -> Result<(), KeyError> {
+    let path = folder.join(SIGNED_FILE);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(KeyError::Io { path, source: error })
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// The key of the rows, if they were signed with the key of the folder and the caller can read it.
+pub fn row_key(folder: &Path) -> Option<RowKey> {
+    let text = read(&folder.join(KEY_FILE)).ok().flatten()?;
+    let signer = named(&canonical::parse_hex32(text.trim_end())?);
+    has_signed_rows(folder, signer.key_name()).ok()?.then(|| signer.row_key())
 }
 
 /// The signer under the name that follows from its public half, so that no two logs share a name.

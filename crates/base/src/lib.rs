@@ -1,4 +1,4 @@
-//! The words that everything else is written in. Nothing here knows of handoffs or of AAEP.
+//! Shared types: JSON, times, ids. Nothing here knows of handoffs or of AAEP.
 //!
 //! - [`json`]: JSON from outside, within bounds. [`canonical`]: JSON to be hashed.
 //! - [`time`], [`ids`]: moments, spans and names. [`hidden`]: characters that a person cannot see.

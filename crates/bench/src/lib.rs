@@ -1,4 +1,4 @@
-//! How fast this machine hands over, and what part of the limit that is.
+//! Handoffs per second on this machine, as a share of the upper limit.
 //!
 //! Four things are measured in turns, so that they run under the same machine load: a bare SQLite
 //! writer with the same rows ([`raw`]), the engine as a library ([`work`]), and the server as a

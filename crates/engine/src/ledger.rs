@@ -1,4 +1,4 @@
-//! The ledger as a whole: following it, sealing it, going on after a loss, erasing.
+//! The ledger as a whole: following it, sealing it, resuming after lost entries, erasing.
 
 pub(crate) mod durable_follower;
 pub mod erasing;

@@ -6,7 +6,8 @@
 //!
 //! 1. [`ports`]: what the engine needs from outside: a store, a clock, randomness.
 //! 2. [`road`]: `submit`, and how commands on one stream take turns.
-//! 3. [`ledger`]: following it, sealing it, going on after a loss, erasing. [`Engine::ledger`].
+//! 3. [`ledger`]: following it, sealing it, resuming after lost entries, erasing.
+//!    [`Engine::ledger`].
 //! 4. [`loops`]: what the server does by itself. [`Engine::queues`], [`Engine::outbox`].
 //! 5. [`read`]: reading, who may, and what a decision looks at. [`Engine::read`],
 //!    [`Engine::access`].
@@ -22,8 +23,10 @@ pub mod read;
 pub mod road;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use protocol::checkpoint::Signer;
+use protocol::row_mac::RowKey;
 use protocol::sealed_cursor::CursorKey;
 use protocol::session::reply_token::ReplyKey;
 use protocol::step::EffectKind;
@@ -58,16 +61,19 @@ pub struct Engine {
     graphs: Arc<graphs::KnownGraphs>,
     signal_reader: Arc<dyn graphs::SignalReader>,
     completeness: Arc<fork::Completeness>,
+    /// Whether the last write found the disk full.
+    is_disk_full: Arc<AtomicBool>,
     connections: Arc<connections::Connections>,
     counts: Arc<Counts>,
     flows: Arc<dispatch::Flows>,
     roster: Arc<tokio::sync::Mutex<dispatch::Roster>>,
     /// Rung when there is a new effect to carry out.
     outbox_bells: Arc<outbox_pools::Bells>,
-    outside: Arc<outbox::Outside>,
+    outside: Arc<outbox::CurrentAdapter>,
     destinations: Arc<destinations::Destinations>,
     reply_key: Arc<ReplyKey>,
     cursor_key: Arc<CursorKey>,
+    row_key: Option<Arc<RowKey>>,
     asked: Arc<listening::AnswerableQuestions>,
     announcing: Arc<announce::Announcing>,
 }
@@ -80,6 +86,11 @@ pub struct Counts {
     pub retried: std::sync::atomic::AtomicU64,
     pub failed: std::sync::atomic::AtomicU64,
     pub escalated: std::sync::atomic::AtomicU64,
+    /// Rows that were read and that this server did not write.
+    pub rows_refused: std::sync::atomic::AtomicU64,
+    /// Rows that were checked in the background, and what was wrong with them.
+    pub rows_scrubbed: std::sync::atomic::AtomicU64,
+    pub scrub_findings: std::sync::atomic::AtomicU64,
 }
 
 /// The loops of a running engine, and the way to stop them.
@@ -129,6 +140,7 @@ impl Engine {
             graphs,
             signal_reader: Arc::new(graphs::Lexicon),
             completeness: Arc::default(),
+            is_disk_full: Arc::default(),
             connections: Arc::default(),
             counts: Arc::default(),
             flows: Arc::default(),
@@ -138,6 +150,7 @@ impl Engine {
             destinations: Arc::default(),
             reply_key,
             cursor_key,
+            row_key: None,
             asked: Arc::default(),
             announcing: Arc::default(),
         }
@@ -149,8 +162,8 @@ impl Engine {
         self
     }
 
-    /// Makes the tokens of questions with a key that outlives the process. Without one, those that
-    /// were given out before a restart are worth nothing after it.
+    /// Makes the tokens of questions with a key that outlives the process. Without one, tokens that
+    /// were issued before a restart are invalid after it.
     pub fn asking_with(mut self, key: ReplyKey) -> Self {
         self.reply_key = Arc::new(key);
         self
@@ -160,6 +173,13 @@ impl Engine {
     /// before a restart are refused after it.
     pub fn sealing_cursors_with(mut self, key: CursorKey) -> Self {
         self.cursor_key = Arc::new(key);
+        self
+    }
+
+    /// Authenticates the rows of the store: those with another MAC, or none, are not believed.
+    /// Without a key, rows are written without MACs, and all are believed.
+    pub fn authenticating_rows_with(mut self, key: RowKey) -> Self {
+        self.row_key = Some(Arc::new(key));
         self
     }
 

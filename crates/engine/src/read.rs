@@ -2,6 +2,7 @@
 //! decision looks at, and the verdict of the gate.
 
 pub mod access;
+mod authentic;
 pub(crate) mod facts;
 pub mod graphs;
 pub mod mailbox;

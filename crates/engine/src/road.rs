@@ -2,6 +2,7 @@
 
 pub(crate) mod holds;
 pub(crate) mod multi_stream;
+mod outcomes;
 pub(crate) mod pending_commit;
 pub mod slots;
 pub mod submit;

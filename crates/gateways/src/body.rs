@@ -16,6 +16,9 @@ pub enum BodyError {
     TooLarge { bytes_max: usize },
     #[error("the body did not arrive within {read_ms_max} ms")]
     TooSlow { read_ms_max: u64 },
+    /// Reading was ended by the caller of [`read_body`].
+    #[error("the body is more than may be sent now")]
+    Ended,
     /// The caller disconnected or broke the framing. Usually no client is left to answer.
     #[error("the body ended before it was complete")]
     Broken(#[source] axum::Error),
@@ -25,19 +28,30 @@ pub enum BodyError {
 ///
 /// `read_ms_max` bounds the whole body and not the gap between two pieces: a caller that sends a
 /// byte every few seconds makes progress forever.
-pub async fn read_body(body: Body, bytes_max: usize, read_ms_max: u64) -> Result<Bytes, BodyError> {
+///
+/// `goes_on` is told how many bytes each piece has, and may end the reading.
+pub async fn read_body(
+    body: Body,
+    bytes_max: usize,
+    read_ms_max: u64,
+    goes_on: impl FnMut(usize) -> bool,
+) -> Result<Bytes, BodyError> {
     // The lower bound is the announced Content-Length; a body sent in chunks announces nothing.
     if body.size_hint().lower() > bytes_max as u64 {
         return Err(BodyError::TooLarge { bytes_max });
     }
-    let reading = collect(body, bytes_max);
+    let reading = collect(body, bytes_max, goes_on);
     match tokio::time::timeout(Duration::from_millis(read_ms_max), reading).await {
         Ok(read) => read,
         Err(_elapsed) => Err(BodyError::TooSlow { read_ms_max }),
     }
 }
 
-async fn collect(mut body: Body, bytes_max: usize) -> Result<Bytes, BodyError> {
+async fn collect(
+    mut body: Body,
+    bytes_max: usize,
+    mut goes_on: impl FnMut(usize) -> bool,
+) -> Result<Bytes, BodyError> {
     let mut first = Bytes::new();
     // The buffer grows as bytes arrive, never from the announced length, which costs a caller
     // nothing.
@@ -48,6 +62,9 @@ async fn collect(mut body: Body, bytes_max: usize) -> Result<Bytes, BodyError> {
         };
         if piece.len() > bytes_max - first.len() - joined.len() {
             return Err(BodyError::TooLarge { bytes_max });
+        }
+        if !goes_on(piece.len()) {
+            return Err(BodyError::Ended);
         }
         if first.is_empty() && joined.is_empty() {
             first = piece;
@@ -81,7 +98,7 @@ mod tests {
             ("one byte too many at the end", &["abcd", "efgh", "i"], "too large"),
         ];
         for (name, pieces, expected) in cases {
-            let outcome = read_body(in_pieces(pieces), 8, 1_000).await;
+            let outcome = read_body(in_pieces(pieces), 8, 1_000, |_| true).await;
             let said = match &outcome {
                 Ok(bytes) => {
                     assert_eq!(bytes, pieces.concat().as_bytes(), "{name}");
@@ -102,7 +119,7 @@ mod tests {
             counter.fetch_add(1, Ordering::Relaxed);
             Ok::<_, std::io::Error>(Bytes::from_static(b"1234"))
         }));
-        let outcome = read_body(Body::from_stream(endless), 8, 1_000).await;
+        let outcome = read_body(Body::from_stream(endless), 8, 1_000, |_| true).await;
         assert!(matches!(outcome, Err(BodyError::TooLarge { bytes_max: 8 })), "{outcome:?}");
         assert_eq!(n_asked.load(Ordering::Relaxed), 3);
     }
@@ -110,7 +127,7 @@ mod tests {
     #[tokio::test]
     async fn an_announced_length_over_the_limit_is_refused_unread() {
         let announced = Body::from(vec![0; 9]);
-        let outcome = read_body(announced, 8, 0).await;
+        let outcome = read_body(announced, 8, 0, |_| true).await;
         assert!(matches!(outcome, Err(BodyError::TooLarge { bytes_max: 8 })), "{outcome:?}");
     }
 
@@ -118,7 +135,7 @@ mod tests {
     async fn a_body_that_stops_arriving_is_too_slow() {
         let first = tokio_stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"abc"))]);
         let stalls = Body::from_stream(first.chain(tokio_stream::pending()));
-        let outcome = read_body(stalls, 8, 20).await;
+        let outcome = read_body(stalls, 8, 20, |_| true).await;
         assert!(matches!(outcome, Err(BodyError::TooSlow { read_ms_max: 20 })), "{outcome:?}");
     }
 
@@ -128,7 +145,7 @@ mod tests {
             Ok(Bytes::from_static(b"abc")),
             Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset)),
         ]);
-        let outcome = read_body(Body::from_stream(breaks), 8, 1_000).await;
+        let outcome = read_body(Body::from_stream(breaks), 8, 1_000, |_| true).await;
         assert!(matches!(outcome, Err(BodyError::Broken(_))), "{outcome:?}");
     }
 

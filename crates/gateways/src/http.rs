@@ -24,7 +24,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::response::{IntoResponse, Response};
 use engine::Engine;
-use engine::aaep::manifest_signing::Vouching;
+use engine::aaep::manifest_signing::ManifestSigner;
 use protocol::wake::WakeKey;
 use tokio::sync::watch;
 
@@ -57,7 +57,7 @@ pub use shared::quotas::WriteLimits;
 pub struct Api {
     gateway: Gateway,
     wake_key: Option<WakeKey>,
-    vouching: Option<Arc<Vouching>>,
+    manifest_signer: Option<Arc<ManifestSigner>>,
     compat: CompatSettings,
     metrics_readers: MetricsReaders,
 }
@@ -81,7 +81,7 @@ impl Api {
         Self {
             gateway: Gateway::new(engine, limits, proxies, connections, stopping),
             wake_key: None,
-            vouching: None,
+            manifest_signer: None,
             compat: CompatSettings::default(),
             metrics_readers: MetricsReaders::default(),
         }
@@ -105,8 +105,8 @@ impl Api {
     }
 
     /// Publishes a manifest, and the keys that sign it.
-    pub fn vouched_by(self, vouching: Arc<Vouching>) -> Self {
-        Self { vouching: Some(vouching), ..self }
+    pub fn signing_manifests_with(self, manifest_signer: Arc<ManifestSigner>) -> Self {
+        Self { manifest_signer: Some(manifest_signer), ..self }
     }
 
     /// Sets who handles user input on the compatibility layout, and who may connect without a
@@ -122,9 +122,9 @@ impl Api {
 
     /// The routes of every subject. Commands on a socket use the same ones.
     pub fn serve(self) -> Served {
-        let Self { gateway, wake_key, vouching, compat, metrics_readers } = self;
+        let Self { gateway, wake_key, manifest_signer, compat, metrics_readers } = self;
         let messages = Messages::new(gateway.clone());
-        let aaep = Aaep::new(messages.clone(), compat, vouching);
+        let aaep = Aaep::new(messages.clone(), compat, manifest_signer);
         let operations = Router::new()
             .merge(handoffs::routes(gateway.clone()))
             .merge(conversations::routes(gateway.clone()))

@@ -16,13 +16,14 @@ use crate::aggregate::{Event, State};
 use crate::canonical::Hash;
 use crate::checkpoint::Checkpoint;
 use crate::codec;
+use crate::fork::Forked;
 use crate::ledger::{Body, Entry, Erased, GENESIS, Stream};
 use crate::merkle::Edge;
 use crate::step;
 
 pub use finding::{EntryPlace, Finding, Problem};
-pub use forks::Fork;
 use forks::Forks;
+pub use forks::{Fork, LostRange};
 
 /// Findings beyond this number are counted and not kept. A reader needs no more than a hundred, and
 /// a ledger that is not ours would produce millions.
@@ -65,6 +66,8 @@ pub struct End {
 pub struct Auditor {
     replay: Replay,
     edge: Edge,
+    /// Of the entries before the last declared fork.
+    root_before_fork: Hash,
     /// The roots at the sizes of the announced checkpoints.
     roots: BTreeMap<u64, Option<Hash>>,
     last_seq: u64,
@@ -123,6 +126,7 @@ impl Auditor {
         Self {
             replay,
             edge,
+            root_before_fork: GENESIS,
             roots,
             last_seq: 0,
             first_damage: None,
@@ -137,6 +141,9 @@ impl Auditor {
     /// The next entry. Returns its event, when it has a body that can be read.
     pub fn push(&mut self, seq: u64, entry: &Entry) -> Option<Event> {
         self.check_sequence(seq, Some(entry));
+        if entry.name == Forked::NAME {
+            self.root_before_fork = self.edge.root();
+        }
         self.add_leaf(&entry.hash);
         let (stream, before) = match self.streams.remove_entry(&entry.stream) {
             Some((stream, head)) => (stream, Some(head)),
@@ -298,7 +305,9 @@ impl Auditor {
             Ok(event) => {
                 match &event {
                     Event::Erased(erased) => self.note_eraser(seq, entry, erased),
-                    Event::Forked(forked) => self.forks.note(seq, entry, forked),
+                    Event::Forked(forked) => {
+                        self.forks.note(seq, entry, forked, &self.root_before_fork);
+                    }
                     Event::Handoff(_)
                     | Event::Agent(_)
                     | Event::Token(_)

@@ -12,6 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 
 use crate::canonical::{Hash, hex, sha256};
+use crate::row_mac::RowKey;
 use crate::sealed_cursor::CursorKey;
 use crate::session::reply_token::ReplyKey;
 use crate::wake::WakeKey;
@@ -68,6 +69,11 @@ impl Signer {
     /// Derives the key for the cursors that callers are given.
     pub fn cursor_key(&self) -> CursorKey {
         CursorKey::from_seed(self.key.as_bytes())
+    }
+
+    /// Derives the key that authenticates the rows of the store.
+    pub fn row_key(&self) -> RowKey {
+        RowKey::from_seed(self.key.as_bytes())
     }
 
     /// Derives the key for the secrets that sign wake calls to agents.

@@ -46,6 +46,7 @@ pub mod queue;
 pub mod rejection;
 pub mod roles;
 pub mod route;
+pub mod row_mac;
 pub mod sealed_cursor;
 pub mod session;
 pub mod signal;

@@ -1,6 +1,6 @@
 //! One command against one aggregate. `step` runs decide and evolve, derives what follows from the
 //! new state, and returns all of it as one value. The caller stores that value whole or not at all.
-//! Only this module knows which aggregates exist.
+//! The road above knows no aggregate: it asks here.
 
 mod derived;
 mod elapsed;
@@ -30,7 +30,7 @@ pub use crate::facts::{Context, Facts, Holds};
 pub use crate::ledger::BadHistory;
 pub use crate::needs::{Directory, Needs, QueueOf};
 pub use crate::stored::{Deadline, Document, Effect, EffectKind, Hold, HoldState, HoldWrite};
-pub use derived::{deadlines, work};
+pub use derived::{deadlines, effects, holds_left, work};
 pub use elapsed::elapsed;
 pub use evolve::evolve;
 pub use outcome::{Outcome, Refused, Went};

@@ -5,12 +5,14 @@
 //! human, the answer says so, and the engine looks it up in the directory.
 
 pub mod details;
+pub mod parties;
 
 use self::details::sees_urls;
 use crate::agent::{self, Kind};
 use crate::aggregate::{Event, State};
 use crate::caller::{Caller, Principal, Role};
 use crate::conversation::Conversation;
+use crate::conversation::reader::is_between_people;
 use crate::handoff::derive::Task;
 use crate::handoff::readers::Readers;
 use crate::handoff::state::{Handoff, Made};
@@ -41,6 +43,8 @@ impl Sight {
 pub enum EntrySight {
     Yes,
     No,
+    /// Only if the directory lists the caller as a human, or it is an operator: notes and whispers.
+    IfPerson,
     /// Only if the caller may read its handoff, and the delegated part that it names, if it names
     /// one.
     AsHandoff {
@@ -58,11 +62,17 @@ pub fn of(caller: &Caller, state: &State, readers: Readers) -> Sight {
             Sight::if_so(subscription.is_of(caller) || caller.is_coordinator())
         }
         State::Session(session) => Sight::if_so(session.is_shown_to(caller)),
-        State::Agent(_)
-        | State::Token(_)
-        | State::Ledger(_)
-        | State::Graph(_)
-        | State::Teamspace(_) => Sight::Yes,
+        State::Token(_) => Sight::if_so(caller.is_operator()),
+        State::Agent(_) | State::Ledger(_) | State::Graph(_) | State::Teamspace(_) => {
+            Sight::if_so(!is_customer(caller))
+        }
+    }
+}
+
+fn is_customer(caller: &Caller) -> bool {
+    match &caller.principal {
+        Principal::Customer(_) => true,
+        Principal::Agent(_) | Principal::Operator(_) | Principal::System => false,
     }
 }
 
@@ -152,7 +162,7 @@ pub fn of_entry(caller: &Caller, entry: &Entry, event: Option<&Event>) -> EntryS
             if_so(caller.is_operator())
         }
         Some(Event::Agent(event)) => if_so(sees_urls(caller) || !names_a_url(event)),
-        Some(Event::Teamspace(_) | Event::Graph(_)) => EntrySight::Yes,
+        Some(Event::Teamspace(_) | Event::Graph(_)) => if_so(!is_customer(caller)),
         // The size of a loss counts the entries of all teamspaces.
         Some(Event::Forked(_)) => if_so(caller.is_operator()),
         // A subscription concerns only its listener and the server. Other callers get the events of
@@ -165,7 +175,10 @@ pub fn of_entry(caller: &Caller, entry: &Entry, event: Option<&Event>) -> EntryS
         Some(Event::Conversation(event)) => {
             let takes_part =
                 |own: &AgentId| event.parties().into_iter().flatten().any(|it| it == own);
-            if_so(is_coordinator || caller.agent().is_some_and(takes_part))
+            match is_coordinator || caller.agent().is_some_and(takes_part) {
+                true if event.is_between_people() => EntrySight::IfPerson,
+                is_so => if_so(is_so),
+            }
         }
         Some(Event::Handoff(event)) => match about(event) {
             About::Draft(sender) => if_so(is_coordinator || caller.agent() == Some(sender)),
@@ -174,9 +187,12 @@ pub fn of_entry(caller: &Caller, entry: &Entry, event: Option<&Event>) -> EntryS
         },
         Some(Event::Erased(_)) | None => match &entry.stream.subject {
             Subject::Token(_) | Subject::Agent(_) | Subject::Ledger => if_so(caller.is_operator()),
-            Subject::Teamspace | Subject::Graph(_) => EntrySight::Yes,
+            Subject::Teamspace | Subject::Graph(_) => if_so(!is_customer(caller)),
             Subject::Subscription(_) | Subject::Session(_) => if_so(is_coordinator || is_actor()),
             // Whom it concerned is erased too.
+            Subject::Conversation(_) if is_coordinator && is_between_people(&entry.name) => {
+                EntrySight::IfPerson
+            }
             Subject::Message(_) | Subject::Conversation(_) => if_so(is_coordinator),
             Subject::Handoff(_) if entry.name == DRAFTED => if_so(is_coordinator),
             Subject::Handoff(_) => EntrySight::AsHandoff { part: None },

@@ -78,8 +78,10 @@ impl Row {
             stream: stream.clone(),
             state_text: self.snapshot.state_text.clone(),
             position: self.snapshot.position,
+            head: self.snapshot.head,
             last_seq: self.snapshot.last_seq,
             at: self.snapshot.at,
+            mac: self.snapshot.mac,
         }
     }
 }
@@ -405,6 +407,7 @@ impl Tables {
             head: last.hash,
             at: last.at,
             last_seq: self.newest(),
+            mac: commit.mac,
         };
         self.streams.insert(stream, Row { number, document_seq, state: commit.state, snapshot });
     }

@@ -10,13 +10,16 @@ mod checkpointer;
 mod conversation_rows;
 mod copy;
 mod deadline_rows;
+mod derived_rows;
 mod erase;
+mod marks;
 mod message_rows;
 mod migrate;
 mod outbox_rows;
 pub mod raw_limit;
 mod reader;
 mod rows;
+mod sign;
 mod sweep;
 mod write;
 mod writer;
@@ -40,10 +43,12 @@ use rusqlite::{Connection, OpenFlags};
 
 pub use audit_rows::{
     Columns, ConversationColumns, DocumentRow, HandoffColumns, LedgerRow, MessageColumns,
-    SnapshotPlace, SnapshotRow, TaskHoldRow, TranscriptRow,
+    SnapshotPlace, SnapshotRow, TranscriptRow,
 };
+pub use derived_rows::{HoldRow, OutboxRow, OutcomeRow, PartyRow};
 pub use reader::ReadOnly;
 use reader::Readers;
+pub use sign::sign_rows;
 use writer::Writer;
 
 /// The name of the database in a data folder.
@@ -224,11 +229,11 @@ impl Store for Sqlite {
     }
 
     fn sealed(&self) -> Answer<Option<Sealed>> {
-        self.inner.readers.ask(rows::sealed)
+        self.inner.readers.ask(marks::sealed)
     }
 
     fn place(&self, follower: &'static str) -> Answer<u64> {
-        self.inner.readers.ask(move |connection| rows::place(connection, follower))
+        self.inner.readers.ask(move |connection| marks::place(connection, follower))
     }
 
     fn write_place(&self, follower: &'static str, seq: u64) -> Answer<()> {

@@ -10,10 +10,14 @@ mod derived_rows;
 mod documents;
 mod export;
 pub mod format;
+mod holds;
 mod import;
 mod jsonl;
 mod notes;
+mod outcomes;
 mod report;
+pub mod scrub;
+mod session_holds;
 mod snapshots;
 mod tail;
 mod transcripts;
@@ -24,7 +28,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 
-pub use data::verify_copy;
+pub use data::{doubtful_streams, verify_copy};
 pub use export::{Exported, export};
 pub use import::verify_export;
 pub use notes::Beside;

@@ -85,7 +85,7 @@ enum Command {
     Transfer(transfer::TransferArgs),
     /// Chat in this terminal, as a customer or as the person who answers.
     Chat(chat::ChatArgs),
-    /// Show what is still to be sent outside, and send again what was given up.
+    /// List effects that are not done, and retry those that were given up.
     Outbox(outbox::OutboxArgs),
     /// AAEP: announce, hear, answer, record, replay and check; look after its keys.
     Aaep(aaep::AaepArgs),

@@ -66,11 +66,19 @@ pub struct Tls {
     pub key: PathBuf,
 }
 
-/// Where else checkpoints are kept; empty means beside the database only.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ledger {
+    /// Where else checkpoints are kept; empty means beside the database only.
     pub witness: PathBuf,
+    /// How fast the server reads its database again to check it; 0 means never.
+    pub scrub_rows_per_second: u32,
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Self { witness: PathBuf::new(), scrub_rows_per_second: 100 }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

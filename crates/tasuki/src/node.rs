@@ -12,29 +12,30 @@ use adapters::aaep_keys::KeyFile;
 use adapters::artifacts::Artifacts;
 use adapters::audit_log::log::Log;
 use adapters::checkpoint_file::{CheckpointFiles, CheckpointPlaces};
-use adapters::effect_runner::Outside;
+use adapters::effect_runner::EffectRunner;
 use adapters::webhook::Webhook;
 use adapters::{audit_log, checkpoint_file, ledger_key};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use axum::Router;
-use engine::aaep::manifest_signing::Vouching;
+use engine::aaep::manifest_signing::ManifestSigner;
 use engine::ports::clock::{Clock, SystemClock};
 use engine::ports::ids::{Ids, RandomIds};
 use engine::{Engine, Loops};
 use gateways::http::{Aaep, Api, CompatSettings, Open, Origins, Player, Served};
 use gateways::listen::ConnectionCounts;
 use gateways::proxy::TrustedProxies;
-use protocol::checkpoint::Checkpoint;
+use protocol::checkpoint::{Checkpoint, Signer};
 use protocol::ids::TeamspaceId;
+use protocol::ledger::Stream;
 use protocol::merkle::Edge;
 use store::Sqlite;
-use store::sqlite::ReadOnly;
+use store::sqlite::{FILE_NAME, ReadOnly, sign_rows};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::config::{self, Config};
 use crate::scripted::at_work::{self, AtWork};
-use crate::{checkpoint_check, telemetry};
+use crate::{audit, checkpoint_check, telemetry};
 
 /// The socket through which the command line reaches a running server.
 pub const CONTROL_SOCKET: &str = "control.sock";
@@ -67,36 +68,47 @@ impl Node {
     pub fn start(config: &Config, stopping: watch::Receiver<bool>) -> Result<Self> {
         make_folder(&config.data)?;
         let store = Sqlite::open_with(&config.data, durability())?;
+        check_schema(&config.data)?;
         let ids = Arc::new(RandomIds);
         let signer = ledger_key::open(&config.data, || ids.bytes())?;
         let witness = config.ledger.open_witness(signer.key_name())?;
         let beside = CheckpointFiles::open(&config.data)?;
-        let is_empty = ReadOnly::open(&config.data)?.newest()? == 0;
+        let newest = ReadOnly::open(&config.data)?.newest_entry()?;
+        let is_empty = newest.is_none();
         if is_empty && checkpoint_file::newest(&config.data)?.is_none() {
             // Before the first entry, so that a ledger without a checkpoint is known to lack one.
             let (origin, root) = (signer.key_name().to_owned(), Edge::empty().root());
             beside.begin(&signer.sign(&Checkpoint { origin, size: 0, root }))?;
         }
         let checkpoints = CheckpointPlaces { beside, witness };
+        sign_rows_once(&config.data, &signer)?;
+        let row_key = signer.row_key();
         let engine = Engine::new(Arc::new(store), Arc::new(SystemClock), ids)
             .asking_with(signer.reply_key())
-            .sealing_cursors_with(signer.cursor_key());
-        let (witness, key) = (config.ledger.witness(), signer.verifier_key());
-        if let Some(behind) = checkpoint_check::behind(&config.data, witness, &key)? {
-            tracing::error!("{behind}: it is read, and not written to");
-            engine.ledger().fall_behind(behind);
+            .sealing_cursors_with(signer.cursor_key())
+            .authenticating_rows_with(row_key.clone());
+        if let Some(newest) = newest {
+            engine.access().note_time(newest.entry.at);
         }
+        check_complete(config, &signer, &engine)?;
         let artifacts = Artifacts::new(config.artifacts.settings())?;
         let wake_key = signer.wake_key();
         let webhook = Webhook::new(wake_key.clone(), config.messages.wake_private_addresses);
         let webhook = if config.dev { webhook.calling_this_machine() } else { webhook };
-        let outside = Arc::new(Outside::new(artifacts, config.workq.open()?, webhook));
+        let outside = Arc::new(EffectRunner::new(artifacts, config.workq.open()?, webhook));
         let retention = config.messages.retention(&config.data);
         let loops = engine.start(signer, Arc::new(checkpoints), outside, retention);
         let (stop_followers, stopped) = watch::channel(false);
         let follow =
             |log| audit_log::run(engine.clone(), config.data.clone(), log, stopped.clone());
-        let followers = Log::ALL.map(|log| tokio::spawn(follow(log)));
+        let mut followers: Vec<_> = Log::ALL.map(|log| tokio::spawn(follow(log))).into();
+        followers.push(tokio::spawn(audit::scrub::run(
+            engine.clone(),
+            config.data.clone(),
+            row_key,
+            config.ledger.scrub_rows_per_second,
+            stopped.clone(),
+        )));
         let connections = Arc::new(ConnectionCounts::default());
         let proxies =
             TrustedProxies::parse(&config.trusted_proxies).context("cannot use trusted_proxies")?;
@@ -110,7 +122,7 @@ impl Node {
             stopping,
         )
         .waking_with(wake_key)
-        .vouched_by(vouching(config)?)
+        .signing_manifests_with(manifest_signer(config)?)
         .allowing_origins(origins)
         .showing_metrics_to(config.metrics)
         .with_compat(compat);
@@ -119,7 +131,6 @@ impl Node {
             None => api,
         };
         let Served { router, aaep } = api.serve();
-        let followers = followers.into();
         Ok(Self { engine, router, aaep, connections, loops, scripted, followers, stop_followers })
     }
 
@@ -148,6 +159,45 @@ impl Node {
     }
 }
 
+/// A trigger of others can make the database forget what the server acknowledges.
+fn check_schema(folder: &Path) -> Result<()> {
+    for difference in ReadOnly::open(folder)?.schema_differences()? {
+        if difference.starts_with("the trigger") {
+            bail!("{}: {difference}; remove it first", folder.join(FILE_NAME).display());
+        }
+        tracing::warn!("the schema of the database: {difference}");
+    }
+    Ok(())
+}
+
+/// A ledger that does not match its checkpoints is read, and not written to.
+fn check_complete(config: &Config, signer: &Signer, engine: &Engine) -> Result<()> {
+    let (witness, key) = (config.ledger.witness(), signer.verifier_key());
+    let behind = match checkpoint_check::behind(&config.data, witness, &key)? {
+        Some(behind) => Some(behind),
+        None => checkpoint_check::foreign_tail(&config.data, &signer.row_key())?,
+    };
+    if let Some(behind) = behind {
+        tracing::error!("{behind}: it is read, and not written to");
+        engine.ledger().fall_behind(behind);
+    }
+    Ok(())
+}
+
+/// Signs the rows of an older release, or of a backup that came without its key. Snapshots that do
+/// not follow from the ledger are not signed, and so are not believed.
+fn sign_rows_once(folder: &Path, signer: &Signer) -> Result<()> {
+    if ledger_key::has_signed_rows(folder, signer.key_name())? {
+        return Ok(());
+    }
+    let doubtful = audit::doubtful_streams(folder)?;
+    for Stream { teamspace, subject } in &doubtful {
+        tracing::error!("the snapshot of {subject} in {teamspace} is not believed: it is wrong");
+    }
+    sign_rows(folder, &signer.row_key(), &doubtful)?;
+    Ok(ledger_key::mark_rows_signed(folder, signer.key_name())?)
+}
+
 /// The scripted agent, if it runs here, and the channel to reach it.
 fn scripted(
     settings: &config::Aaep,
@@ -167,7 +217,7 @@ fn scripted(
 }
 
 /// Our manifest and the keys that sign it, made on the first start.
-fn vouching(config: &Config) -> Result<Arc<Vouching>> {
+fn manifest_signer(config: &Config) -> Result<Arc<ManifestSigner>> {
     let file = KeyFile::new(&config.data);
     let keys =
         file.open(|| KeyRing::new(&RandomIds.bytes(), &RandomIds.bytes(), SystemClock.now()))?;
@@ -178,7 +228,7 @@ fn vouching(config: &Config) -> Result<Arc<Vouching>> {
     if config.aaep_socket.as_os_str().is_empty() {
         manifest.transports_supported.retain(|name| name != "unix-socket");
     }
-    Ok(Vouching::new(keys, Box::new(file), manifest))
+    Ok(ManifestSigner::new(keys, Box::new(file), manifest))
 }
 
 pub fn control_socket(data: &Path) -> PathBuf {

@@ -35,7 +35,7 @@ pub enum Ending {
 }
 
 /// Shared by everything that publishes the manifest.
-pub struct Vouching {
+pub struct ManifestSigner {
     held: Mutex<HeldManifest>,
     keeper: Box<dyn KeyKeeper>,
     manifest: Manifest,
@@ -47,13 +47,13 @@ struct HeldManifest {
     signed_manifest: String,
 }
 
-impl std::fmt::Debug for Vouching {
+impl std::fmt::Debug for ManifestSigner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Vouching").finish_non_exhaustive()
+        f.debug_struct("ManifestSigner").finish_non_exhaustive()
     }
 }
 
-impl Vouching {
+impl ManifestSigner {
     pub fn new(keys: KeyRing, keeper: Box<dyn KeyKeeper>, manifest: Manifest) -> Arc<Self> {
         let signed_manifest = manifest.sign(keys.signing());
         Arc::new(Self {

@@ -2,6 +2,8 @@
 //! rest can be read, but nothing is written or signed until an operator declares that the ledger
 //! goes on without the missing entries.
 
+use std::sync::atomic::Ordering;
+
 use protocol::caller::Caller;
 use protocol::fork::{Fork, Lost};
 use protocol::ledger::Stream;
@@ -9,14 +11,15 @@ use protocol::step::Command;
 use tokio::sync::{Mutex, watch};
 
 use crate::ledger::Ledger;
+use crate::ports::store::StoreError;
 use crate::road::submit::{Key, SubmitError};
 
 /// The size of the ledger, and the checkpoint that it does not match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub struct Behind {
     pub ledger_size: u64,
-    /// The ledger is shorter than this, or has another root at this size. Without a witness, what
-    /// the store itself says was sealed last.
+    /// The ledger is shorter than this, or has another root at this size. Without a witness, all
+    /// that there is.
     pub lost: Lost,
     pub doubt: Doubt,
 }
@@ -28,6 +31,8 @@ pub enum Doubt {
     Lost,
     /// No checkpoint outside the database is there to compare with, and there must be one.
     NoWitness,
+    /// Entries after the last checkpoint were not written by this server.
+    Foreign,
 }
 
 impl std::fmt::Display for Behind {
@@ -37,6 +42,11 @@ impl std::fmt::Display for Behind {
             Doubt::Lost => {
                 write!(f, "the ledger has {size} entries and is behind a checkpoint of {lost}")
             }
+            Doubt::Foreign => write!(
+                f,
+                "the ledger has {size} entries, and some of those after its last checkpoint were \
+                 not written by this server"
+            ),
             Doubt::NoWitness => write!(
                 f,
                 "the ledger has {size} entries, and no checkpoint outside the database shows \
@@ -69,6 +79,17 @@ impl Ledger<'_> {
 
     pub fn behind(self) -> Option<Behind> {
         *self.engine.completeness.behind.borrow()
+    }
+
+    /// Fails if the ledger cannot be written to. After a write found the disk full, a small write
+    /// shows whether it still is.
+    pub async fn check_writable(self) -> Result<(), StoreError> {
+        if self.engine.is_disk_full.load(Ordering::Relaxed) {
+            let newest = self.engine.store.newest().await?;
+            self.engine.store.write_place("readiness", newest).await?;
+            self.engine.is_disk_full.store(false, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// Waits until the ledger is not behind: it never was, or an operator has declared a fork.

@@ -76,12 +76,12 @@ pub trait Adapter: Send + Sync + 'static {
 
 /// The adapter, for looks at artifacts that are not in the outbox.
 #[derive(Default)]
-pub(crate) struct Outside {
+pub(crate) struct CurrentAdapter {
     adapter: OnceLock<Arc<dyn Adapter>>,
     asked: tokio::sync::Mutex<()>,
 }
 
-impl Outside {
+impl CurrentAdapter {
     pub fn set(&self, adapter: Arc<dyn Adapter>) {
         // Loops are started once; should they be started again, the first adapter stays.
         let _ = self.adapter.set(adapter);

@@ -1,5 +1,6 @@
-//! Places for effects that run at once. Each kind has a pool of its own, so that slow looks do not
-//! delay a turn, and a teamspace has a part of each pool, so that it does not delay the others.
+//! Places for effects that run at once. Each kind has a pool of its own, so that slow checks of
+//! artifacts do not delay messages to bots, and a teamspace has a part of each pool, so that it
+//! does not delay the others.
 
 use std::collections::HashMap;
 

@@ -182,8 +182,7 @@ impl Ledger<'_> {
     async fn read(self, page: Vec<Listed>) -> Result<Vec<Old>, SubmitError> {
         let mut read = Vec::with_capacity(page.len());
         for row in page {
-            let state = self.engine.read().read_state(&row.stream, &row.state_text).await?;
-            if let State::Message(message) = state {
+            if let Some(State::Message(message)) = self.engine.read().listed_state(&row).await? {
                 read.push(Old { row, message });
             }
         }

@@ -12,6 +12,7 @@ use protocol::ids::{AgentId, ConversationId, TaskId, TeamspaceId, ThreadId, Topi
 use protocol::ledger::{Entry, Stream};
 use protocol::message::{Delivery, Kind};
 use protocol::queue::OrderKey;
+use protocol::row_mac::Mac;
 use protocol::step::{Deadline, Document, Effect, HoldState, HoldWrite, NumberedEvent, State};
 use protocol::time::Time;
 
@@ -229,6 +230,8 @@ pub struct Commit {
     pub state: Arc<State>,
     /// The state as text. It is made by the caller to spare the writer's thread.
     pub state_text: String,
+    /// Authenticates the snapshot. Without one it is not believed by an engine that has a key.
+    pub mac: Option<Mac>,
     pub disarm: Vec<Deadline>,
     pub arm: Vec<Deadline>,
     /// Effects that are no longer wanted, and those that are from now on.
@@ -289,6 +292,7 @@ pub struct Snapshot {
     /// The time of the last entry.
     pub at: Time,
     pub last_seq: u64,
+    pub mac: Option<Mac>,
 }
 
 /// An entry with its place in the ledger.
@@ -319,6 +323,8 @@ pub struct RecordedOutcome {
     pub fingerprint: Hash,
     /// The answer, as text.
     pub outcome: String,
+    /// Authenticates the row.
+    pub mac: Option<Mac>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -462,6 +468,8 @@ pub struct Listed {
     pub stream: Stream,
     pub state_text: String,
     pub position: u64,
+    pub head: Hash,
     pub last_seq: u64,
     pub at: Time,
+    pub mac: Option<Mac>,
 }

@@ -4,6 +4,7 @@
 //! revocation was confirmed is no longer in the cache.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use protocol::caller::{Caller, Principal, Role};
@@ -33,6 +34,9 @@ pub struct Bearer {
 #[derive(Debug, Default)]
 pub struct KnownBearers {
     known: RwLock<BearerTable>,
+    /// The latest time that was ever seen, in milliseconds. A token that has expired stays expired
+    /// when the clock goes back.
+    latest: AtomicI64,
 }
 
 #[derive(Debug, Default)]
@@ -50,8 +54,7 @@ impl Access<'_> {
         let generation = {
             let known = self.engine.access.read();
             if let Some(bearer) = known.bearers.get(&hash) {
-                let has_ended =
-                    bearer.expires_at.is_some_and(|expiry| expiry <= self.engine.clock.now());
+                let has_ended = bearer.expires_at.is_some_and(|expiry| expiry <= self.latest());
                 return Ok((!has_ended).then(|| bearer.clone()));
             }
             known.generation
@@ -63,13 +66,29 @@ impl Access<'_> {
         Ok(bearer)
     }
 
+    /// Time has been here, according to the ledger.
+    pub fn note_time(self, at: Time) {
+        self.engine.access.latest.fetch_max(at.as_millis(), Ordering::Relaxed);
+    }
+
+    /// Now, or the latest time that was ever seen.
+    fn latest(self) -> Time {
+        let now = self.engine.clock.now().as_millis();
+        let before = self.engine.access.latest.fetch_max(now, Ordering::Relaxed);
+        Time::from_millis(now.max(before))
+    }
+
     async fn read_bearer(self, hash: &Hash) -> Result<Option<Bearer>, StoreError> {
         let Some(stream) = self.engine.store.token_stream(&canonical::hex(hash)).await? else {
             return Ok(None);
         };
         let state = self.engine.read().current(&stream).await?;
         let Some(State::Token(token)) = state.as_deref() else { return Ok(None) };
-        let Some(principal) = token.bearer(self.engine.clock.now()) else { return Ok(None) };
+        // The index of secrets does not decide who a bearer is.
+        if token.secret_hash != canonical::hex(hash) {
+            return Ok(None);
+        }
+        let Some(principal) = token.bearer(self.latest()) else { return Ok(None) };
         let mut roles = token.grant.roles.clone();
         if let Principal::Agent(id) = &principal {
             roles.extend(self.roles_of(&stream.teamspace, id).await?);

@@ -159,11 +159,13 @@ impl Engine {
                 for row in self.store.list(list).await? {
                     let Subject::Agent(id) = &row.stream.subject else { continue };
                     found.push(match wakes {
+                        false if !self.read().is_authentic(&row) => continue,
                         false => FoundAgent::named(id.clone()),
                         true => {
-                            let state =
-                                self.read().read_state(&row.stream, &row.state_text).await?;
-                            let Some(agent) = state.as_agent() else { continue };
+                            let state = self.read().listed_state(&row).await?;
+                            let Some(agent) = state.as_ref().and_then(State::as_agent) else {
+                                continue;
+                            };
                             FoundAgent::from(agent.clone())
                         }
                     });

@@ -41,7 +41,13 @@ impl Read<'_> {
         let next = if has_more { rows.last().map(|row| row.row) } else { None };
         let mut items = Vec::with_capacity(rows.len());
         for row in rows {
-            let state = Arc::new(self.read_state(&row.stream, &row.state_text).await?);
+            let Some(state) = self.listed_state(&row).await? else { continue };
+            // The index of mailboxes does not decide who may read a message.
+            let message = state.as_message();
+            if !message.is_some_and(|message| message.is_visible_to(caller)) {
+                continue;
+            }
+            let state = Arc::new(state);
             let Listed { stream, position, at: changed_at, .. } = row;
             items.push(Item { stream, state, position, changed_at });
         }

@@ -70,7 +70,7 @@ impl Read<'_> {
 
     pub async fn item(self, stream: &Stream) -> Result<Option<Item>, StoreError> {
         let Some(snapshot) = self.engine.store.load(stream).await? else { return Ok(None) };
-        let state = self.read_state(stream, &snapshot.state_text).await?;
+        let state = self.snapshot_state(stream, &snapshot).await?;
         Ok(Some(Item {
             stream: stream.clone(),
             state: Arc::new(state),
@@ -120,7 +120,7 @@ impl Read<'_> {
         let next = if has_more { rows.last().map(|row| row.row) } else { None };
         let mut items = Vec::with_capacity(rows.len());
         for row in rows {
-            let state = self.read_state(&row.stream, &row.state_text).await?;
+            let Some(state) = self.listed_state(&row).await? else { continue };
             items.push(Item {
                 stream: row.stream,
                 state: Arc::new(state),
@@ -167,7 +167,7 @@ impl Read<'_> {
     }
 
     /// A snapshot is a cache: one that this release cannot read is rebuilt from the events.
-    pub(crate) async fn read_state(self, stream: &Stream, text: &str) -> Result<State, StoreError> {
+    pub(super) async fn read_state(self, stream: &Stream, text: &str) -> Result<State, StoreError> {
         if text.len() > LARGE_STATE_BYTES {
             // A page of large states takes long to read, and others wait for this thread.
             tokio::task::yield_now().await;

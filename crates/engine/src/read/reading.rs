@@ -7,6 +7,7 @@ use protocol::agent::{Agent, Kind};
 use protocol::caller::Caller;
 use protocol::codec;
 use protocol::conversation::Conversation;
+use protocol::conversation::reader::Reader;
 use protocol::handoff::readers::Readers;
 use protocol::handoff::{Handoff, Package, derive};
 use protocol::ids::{HandoffId, TaskId, TeamspaceId};
@@ -99,6 +100,10 @@ impl Access<'_> {
         match visibility::of_entry(caller, entry, event) {
             EntrySight::Yes => Ok(true),
             EntrySight::No => Ok(false),
+            EntrySight::IfPerson => {
+                let kind = self.own(caller).await?.map(|own| own.kind);
+                Ok(Reader::of(caller, kind) == Reader::Person)
+            }
             EntrySight::AsHandoff { part } => {
                 let may_read = self.may_read_stream(caller, &entry.stream).await?;
                 match part {
@@ -137,8 +142,8 @@ impl Access<'_> {
                 }
                 n_looked_through += 1;
                 before = Some(row.row);
-                let state =
-                    Arc::new(self.engine.read().read_state(&row.stream, &row.state_text).await?);
+                let Some(state) = self.engine.read().listed_state(&row).await? else { continue };
+                let state = Arc::new(state);
                 if self.may_read(caller, &row.stream, &state).await? {
                     let (stream, position, changed_at) = (row.stream, row.position, row.at);
                     items.push(Item { stream, state, position, changed_at });

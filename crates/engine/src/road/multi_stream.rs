@@ -34,7 +34,7 @@ struct Other {
 }
 
 impl Engine {
-    pub(crate) async fn attempt_together(
+    pub(crate) async fn attempt_multi_stream(
         &self,
         asked: &Submission<'_>,
         mut first: First,
@@ -119,7 +119,7 @@ impl Engine {
         let outside = Rings::of(first.change.begin.iter().chain(begin));
         let prepared = self.prepare(asked, &first.turn, &first.latest, first.change, first.now);
         first.turn.put(prepared.next);
-        let (mut commits, mut heralds) = (vec![prepared.commit], vec![prepared.notifier]);
+        let (mut commits, mut notifiers) = (vec![prepared.commit], vec![prepared.notifier]);
         let mut turns = Vec::new();
         for (other, change) in others.into_iter().zip(changes) {
             assert!(change.then.is_empty(), "what moves along asks nothing of others");
@@ -132,12 +132,12 @@ impl Engine {
             let prepared = self.prepare(&along, &other.turn, &other.latest, change, other.now);
             other.turn.put(prepared.next);
             commits.push(prepared.commit);
-            heralds.push(prepared.notifier);
+            notifiers.push(prepared.notifier);
             turns.push(other.turn);
         }
         let receipt = self.store.commit_together(commits);
         drop((first.turn, turns));
-        let written = PendingCommit::of_several(receipt, heralds).settle().await;
+        let written = PendingCommit::of_several(receipt, notifiers).settle().await;
         self.outbox_bells.ring(outside);
         self.settle(asked, prepared.done, written)
     }

@@ -21,16 +21,16 @@ impl PendingCommit {
         Self { waiting: Some((receipt, CommitNotifiers::One(notifier))) }
     }
 
-    pub fn of_several(receipt: Receipt, heralds: Vec<CommitNotifier>) -> Self {
-        Self { waiting: Some((receipt, CommitNotifiers::Several(heralds))) }
+    pub fn of_several(receipt: Receipt, notifiers: Vec<CommitNotifier>) -> Self {
+        Self { waiting: Some((receipt, CommitNotifiers::Several(notifiers))) }
     }
 
     /// Waits for the store, and announces the result.
     pub async fn settle(mut self) -> Result<Committed, CommitError> {
         let (receipt, _) = self.waiting.as_mut().expect("it is settled once");
         let result = receipt.await;
-        if let Some((_, heralds)) = self.waiting.take() {
-            announce(heralds, &result);
+        if let Some((_, notifiers)) = self.waiting.take() {
+            announce(notifiers, &result);
         }
         result
     }
@@ -38,21 +38,23 @@ impl PendingCommit {
 
 impl Drop for PendingCommit {
     fn drop(&mut self) {
-        if let Some((receipt, heralds)) = self.waiting.take()
+        if let Some((receipt, notifiers)) = self.waiting.take()
             && let Ok(runtime) = Handle::try_current()
         {
-            runtime.spawn(async move { announce(heralds, &receipt.await) });
+            runtime.spawn(async move { announce(notifiers, &receipt.await) });
         }
     }
 }
 
 /// A notifier that is dropped without an announcement counts as failed.
-fn announce(heralds: CommitNotifiers, result: &Result<Committed, CommitError>) {
+fn announce(notifiers: CommitNotifiers, result: &Result<Committed, CommitError>) {
     if result.is_err() {
         return;
     }
-    match heralds {
+    match notifiers {
         CommitNotifiers::One(notifier) => notifier.durable(),
-        CommitNotifiers::Several(heralds) => heralds.into_iter().for_each(CommitNotifier::durable),
+        CommitNotifiers::Several(notifiers) => {
+            notifiers.into_iter().for_each(CommitNotifier::durable)
+        }
     }
 }

@@ -29,7 +29,7 @@ pub struct Latest {
     pub position: u64,
     pub head: Hash,
     pub at: Time,
-    pub fate: WriteStatus,
+    pub status: WriteStatus,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,7 +152,7 @@ impl Slots {
 
 impl Latest {
     pub fn durable(state: Option<Arc<State>>, position: u64, head: Hash, at: Time) -> Self {
-        Self { state, position, head, at, fate: WriteStatus::Durable }
+        Self { state, position, head, at, status: WriteStatus::Durable }
     }
 
     /// A stream that does not exist.
@@ -162,7 +162,7 @@ impl Latest {
 
     /// Waits until it is known whether this state was written.
     pub async fn settled(&self) -> Durability {
-        let WriteStatus::Announced(announced) = &self.fate else { return Durability::Durable };
+        let WriteStatus::Announced(announced) = &self.status else { return Durability::Durable };
         loop {
             // Registered before the check, so an announcement in between is not missed.
             let known = announced.known.notified();
@@ -175,7 +175,7 @@ impl Latest {
 
     /// Whether the next command may build on this state.
     pub fn is_usable(&self) -> bool {
-        match &self.fate {
+        match &self.status {
             WriteStatus::Durable => true,
             WriteStatus::Announced(announced) => announced.durability() != Durability::Failed,
         }

@@ -9,6 +9,7 @@ use protocol::canonical::Hash;
 use protocol::json;
 use protocol::ledger::{Body, Entry, GENESIS, Stream};
 use protocol::rejection::Rejection;
+use protocol::row_mac::SnapshotRow;
 use protocol::step::{self, Change, Command, Context, Facts, HoldState, Needs, Outcome, State};
 use protocol::time::Time;
 use serde::{Deserialize, Serialize};
@@ -17,11 +18,10 @@ use tracing::Instrument;
 use crate::Engine;
 use crate::ledger::fork::Behind;
 use crate::loops::outbox_pools::Rings;
-use crate::ports::store::{
-    Commit, CommitError, Committed, KeyScope, KeyedOutcome, RecordedOutcome, StoreError,
-};
+use crate::ports::store::{Commit, CommitError, Committed, KeyScope, StoreError};
 use crate::road::holds::AssumedHolds;
 use crate::road::multi_stream::First;
+use crate::road::outcomes;
 use crate::road::pending_commit::PendingCommit;
 use crate::road::slots::{CommitNotifier, Durability, Latest, StreamTurn};
 
@@ -29,8 +29,7 @@ use crate::road::slots::{CommitNotifier, Durability, Latest, StreamTurn};
 /// something is wrong, and the caller is told.
 const ATTEMPTS_MAX: usize = 32;
 
-/// About what the texts of a commit take.
-const OUTCOME_BYTES: usize = 384;
+/// About what the text of a state takes.
 const STATE_BYTES: usize = 2_048;
 
 /// A caller's own name for a request, so that a retry is recognised.
@@ -89,16 +88,6 @@ impl Engine {
         key: Option<Key>,
     ) -> Submitted<'a> {
         Box::pin(self.submit_assuming(caller, stream, command, key, AssumedStream::Absent))
-    }
-
-    /// The answer to an earlier request with this key, if there was one.
-    pub async fn done_before(
-        &self,
-        caller: &Caller,
-        key: &Key,
-    ) -> Result<Option<Done>, SubmitError> {
-        let recorded = self.store.outcome(&scope(caller, key)).await?;
-        recorded.map(|recorded| replay(key, &recorded)).transpose()
     }
 
     /// The result that a command would have on a stream that does not exist yet. Nothing is
@@ -195,12 +184,12 @@ impl Engine {
         match decided {
             Decided::Together(latest, change, now) => {
                 let first = First { turn, latest, change: *change, now };
-                Box::pin(self.attempt_together(asked, first, holds)).await
+                Box::pin(self.attempt_multi_stream(asked, first, holds)).await
             }
-            Decided::PendingCommit(in_line, done, outside) => {
+            Decided::PendingCommit(pending, done, rings) => {
                 drop(turn);
-                let written = in_line.settle().await;
-                self.outbox_bells.ring(outside);
+                let written = pending.settle().await;
+                self.outbox_bells.ring(rings);
                 self.settle(asked, done, written)
             }
             Decided::Nothing(latest, outcome) => {
@@ -249,7 +238,7 @@ impl Engine {
                 Decided::Together(latest, Box::new(change), now)
             }
             Ok(change) if !change.events.is_empty() => {
-                let outside = Rings::of(&change.begin);
+                let rings = Rings::of(&change.begin);
                 let prepared = self.prepare(asked, turn, &latest, change, now);
                 // Before the commit can finish: after it, no reader may see the old state.
                 turn.put(prepared.next);
@@ -257,7 +246,7 @@ impl Engine {
                 Decided::PendingCommit(
                     PendingCommit::new(receipt, prepared.notifier),
                     prepared.done,
-                    outside,
+                    rings,
                 )
             }
             Ok(change) => {
@@ -310,19 +299,10 @@ impl Engine {
         Err(self.access().withheld(asked.caller, &asked.stream.teamspace, rejection).await?.into())
     }
 
-    /// The recorded answer, if the key was used before.
-    async fn recorded(&self, asked: &Submission<'_>) -> Result<Option<Attempt>, SubmitError> {
-        let Some(key) = asked.key else { return Ok(None) };
-        match self.store.outcome(&asked.scope(key)).await? {
-            Some(recorded) => replay(key, &recorded).map(|done| Some(Attempt::Done(done))),
-            None => Ok(None),
-        }
-    }
-
     pub(crate) async fn load_latest(&self, stream: &Stream) -> Result<Latest, StoreError> {
         match self.store.load(stream).await? {
             Some(snapshot) => {
-                let state = self.read().read_state(stream, &snapshot.state_text).await?;
+                let state = self.read().snapshot_state(stream, &snapshot).await?;
                 let state = Some(Arc::new(state));
                 Ok(Latest::durable(state, snapshot.position, snapshot.head, snapshot.at))
             }
@@ -358,25 +338,23 @@ impl Engine {
             head = entry.hash;
             entries.push(entry);
         }
-        let (notifier, fate) = turn.notifier();
+        let (notifier, status) = turn.notifier();
         let state = Arc::new(change.state);
-        let next = Latest { state: Some(Arc::clone(&state)), position, head, at: now, fate };
+        let next = Latest { state: Some(Arc::clone(&state)), position, head, at: now, status };
         let done =
             Done { subject: asked.stream.subject.to_string(), position, outcome: change.outcome };
-        let key = asked.key.map(|key| KeyedOutcome {
-            scope: asked.scope(key),
-            recorded: RecordedOutcome {
-                fingerprint: key.fingerprint,
-                outcome: json::text_of(&done, OUTCOME_BYTES),
-            },
-            at: now,
-        });
+        let key = asked.key.map(|key| self.keyed_outcome(asked.scope(key), key, &done, now));
+        let state_text = json::text_of(state.as_ref(), STATE_BYTES);
+        let (stream, head) = (asked.stream, &head);
+        let row = SnapshotRow { stream, position, head, at: now, state_text: &state_text };
+        let mac = self.snapshot_mac(row);
         let commit = Commit {
             stream: asked.stream.clone(),
             expected_position: latest.position,
             expected_head: latest.head,
             entries,
-            state_text: json::text_of(state.as_ref(), STATE_BYTES),
+            state_text,
+            mac,
             state,
             disarm: change.disarm,
             arm: change.arm,
@@ -400,6 +378,7 @@ impl Engine {
         match written {
             Ok(_) => {
                 self.counts.committed.fetch_add(1, Ordering::Relaxed);
+                self.is_disk_full.store(false, Ordering::Relaxed);
                 if asked.command.is_escalation() {
                     self.counts.escalated.fetch_add(1, Ordering::Relaxed);
                 }
@@ -413,9 +392,14 @@ impl Engine {
             }
             Err(CommitError::KeyUsed(recorded)) => {
                 let key = asked.key.expect("only a keyed commit can meet a used key");
-                replay(key, &recorded).map(Attempt::Done)
+                self.replay(&asked.scope(key), key, &recorded).map(Attempt::Done)
             }
-            Err(CommitError::Failed(error)) => Err(error.into()),
+            Err(CommitError::Failed(error)) => {
+                if matches!(error, StoreError::Full) {
+                    self.is_disk_full.store(true, Ordering::Relaxed);
+                }
+                Err(error.into())
+            }
         }
     }
 }
@@ -460,16 +444,8 @@ pub(crate) enum Attempt {
 }
 
 impl Submission<'_> {
-    fn scope(&self, key: &Key) -> KeyScope {
-        scope(self.caller, key)
-    }
-}
-
-fn scope(caller: &Caller, key: &Key) -> KeyScope {
-    KeyScope {
-        teamspace: caller.teamspace.clone(),
-        caller: caller.principal.to_string(),
-        key: key.text.clone(),
+    pub(super) fn scope(&self, key: &Key) -> KeyScope {
+        outcomes::scope(self.caller, key)
     }
 }
 
@@ -483,13 +459,4 @@ fn outcome_code(result: &Result<Done, SubmitError>) -> &str {
         Err(SubmitError::Behind(_)) => "ledger_behind_checkpoint",
         Err(SubmitError::Store(_)) => "store_failed",
     }
-}
-
-#[inline(never)] // It reads every kind of outcome: one copy is enough.
-fn replay(key: &Key, recorded: &RecordedOutcome) -> Result<Done, SubmitError> {
-    if recorded.fingerprint != key.fingerprint {
-        return Err(SubmitError::KeyReused);
-    }
-    serde_json::from_str(&recorded.outcome)
-        .map_err(|error| StoreError::Corrupt(format!("a recorded outcome: {error}")).into())
 }

@@ -13,6 +13,7 @@ use aaep::schemas::SCHEMAS;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
+use engine::read::query::LIST_ROWS_MAX;
 use protocol::form;
 use protocol::handoff::check::Proposal;
 use protocol::handoff::package::{PACKAGE_VERSION, Package};
@@ -108,6 +109,12 @@ fn add_examples(operation: &Operation, document: &mut Value) {
                 }
                 continue;
             }
+            if kind == PROBLEM {
+                if let Some(media) = document.pointer_mut(&place) {
+                    media[&kind]["example"] = problem_example();
+                }
+                continue;
+            }
             let example = match TEXT_EXAMPLES.iter().find(|(id, _)| *id == operation.id) {
                 Some((_, text)) if !place.contains("default") && is_json(&kind) => {
                     serde_json::from_str(text).unwrap_or_default()
@@ -120,6 +127,15 @@ fn add_examples(operation: &Operation, document: &mut Value) {
             }
         }
     }
+}
+
+const PROBLEM: &str = "application/problem+json";
+
+fn problem_example() -> Value {
+    json!({
+        "type": "urn:tasuki:problem:not_found", "title": "Not Found", "status": 404,
+        "code": "not_found", "detail": "no such handoff",
+    })
 }
 
 /// Whether a body of this kind is one JSON document.
@@ -211,7 +227,7 @@ fn describe(operation: &Operation, generators: &mut Schemas) -> Value {
     };
     let problem = json!({
         "description": "A problem: see its `code`.",
-        "content": { "application/problem+json": { "schema": problem_schema() } },
+        "content": { PROBLEM: { "schema": problem_schema() } },
     });
     let mut described = json!({
         "operationId": operation.id,
@@ -236,8 +252,14 @@ fn describe(operation: &Operation, generators: &mut Schemas) -> Value {
     });
     if let Some(schema) = operation.request {
         let schema = schema(&mut generators.requests);
-        described["requestBody"] =
-            json!({ "content": { "application/json": { "schema": schema } } });
+        let schema = schema.to_value();
+        let definition = name_of(&schema).and_then(|it| generators.requests.definitions().get(it));
+        let required = definition.and_then(|it| it["required"].as_array());
+        // An empty body counts as an empty object.
+        let is_required = required.is_some_and(|required| !required.is_empty());
+        described["requestBody"] = json!({
+            "required": is_required, "content": { "application/json": { "schema": schema } },
+        });
         if LINES_TAKEN.contains(&operation.id) {
             let lines = json!({ "schema": { "type": "string" } });
             described["requestBody"]["content"]["application/x-ndjson"] = lines;
@@ -287,10 +309,35 @@ fn parameters(operation: &Operation, generator: &mut SchemaGenerator) -> Vec<Val
         let required: Vec<_> = required.filter_map(Value::as_str).collect();
         for (name, schema) in definition["properties"].as_object().into_iter().flatten() {
             let is_required = required.contains(&name.as_str());
-            parameters.push(parameter("query", name, is_required, schema.clone()));
+            parameters.push(parameter("query", name, is_required, of_query(name, schema)));
         }
     }
     parameters
+}
+
+/// A query has text only, and a parameter that is not given is left out. So none is `null`, and a
+/// number is published as one.
+fn of_query(name: &str, schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    for keyword in ["type", "enum", "anyOf"] {
+        let Some(choices) = schema.get_mut(keyword).and_then(Value::as_array_mut) else { continue };
+        choices.retain(|choice| {
+            !choice.is_null() && choice != "null" && choice["type"] != json!("null")
+        });
+        if let ("type", [only]) = (keyword, choices.as_slice()) {
+            schema["type"] = only.clone();
+        }
+    }
+    if schema.get("default").is_some_and(Value::is_null)
+        && let Some(fields) = schema.as_object_mut()
+    {
+        fields.remove("default");
+    }
+    if name == "limit" {
+        schema["type"] = "integer".into();
+        (schema["minimum"], schema["maximum"]) = (1.into(), LIST_ROWS_MAX.into());
+    }
+    schema
 }
 
 fn parameter(place: &str, name: &str, is_required: bool, schema: Value) -> Value {
@@ -356,4 +403,23 @@ const FACTS: [(&str, &str); 22] = [
 
 pub async fn openapi_json() -> Json<Value> {
     Json(openapi())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_query_parameter_is_null() {
+        let document = openapi();
+        let paths = document["paths"].as_object().expect("paths");
+        let operations = paths.values().filter_map(Value::as_object).flat_map(Map::values);
+        let mut n_limits = 0;
+        for parameter in operations.flat_map(|it| it["parameters"].as_array()).flatten() {
+            let text = parameter.to_string();
+            assert!(!text.contains("null"), "{text}");
+            n_limits += usize::from(text.contains("\"maximum\":200"));
+        }
+        assert!(n_limits >= 7, "{n_limits}");
+    }
 }

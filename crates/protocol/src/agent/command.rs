@@ -1,4 +1,4 @@
-//! What can be asked of an agent of the directory, and the facts that takes.
+//! The commands of an agent of the directory, and the facts that they need.
 
 use std::collections::BTreeSet;
 

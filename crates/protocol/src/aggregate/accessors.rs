@@ -1,4 +1,5 @@
-//! A state as what it is, for callers that know which aggregate they ask for.
+//! Typed accessors of `State`, such as `as_handoff`, for callers that know which aggregate they ask
+//! for.
 
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use crate::graph::Graph;
 use crate::handoff::Handoff;
 use crate::message::Message;
 use crate::session::Session;
+use crate::teamspace::Teamspace;
 
 impl State {
     pub fn as_handoff(&self) -> Option<&Handoff> {
@@ -29,6 +31,10 @@ impl State {
 
     pub fn as_graph(&self) -> Option<&Graph> {
         if let State::Graph(it) = self { Some(it) } else { None }
+    }
+
+    pub fn as_teamspace(&self) -> Option<&Teamspace> {
+        if let State::Teamspace(it) = self { Some(it) } else { None }
     }
 
     pub fn as_session(&self) -> Option<&Session> {

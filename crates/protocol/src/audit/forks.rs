@@ -1,6 +1,7 @@
 //! Forks that the ledger itself declares. A checkpoint of the lost part cannot hold any more, and
 //! is no evidence against the rest.
 
+use crate::canonical::{self, Hash};
 use crate::checkpoint::Checkpoint;
 use crate::fork::Forked;
 use crate::ledger::{Entry, Subject};
@@ -13,11 +14,18 @@ pub struct Fork {
     pub seq: u64,
     pub actor: String,
     pub at: Time,
-    /// The first lost entry. If new entries had already replaced lost ones, the first that may be
-    /// lost.
-    pub first_lost: u64,
-    pub last_lost: u64,
+    pub lost: LostRange,
     pub reason: String,
+}
+
+/// Which entries a fork goes on without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LostRange {
+    /// If new entries had already replaced lost ones, from the first that may be lost.
+    Entries { first: u64, last: u64 },
+    /// All entries before the fork are there. Without a checkpoint outside the database, it cannot
+    /// be told whether there were more.
+    Unknown,
 }
 
 /// The declared forks so far.
@@ -27,18 +35,18 @@ pub struct Forks {
 }
 
 impl Forks {
-    pub fn note(&mut self, seq: u64, entry: &Entry, forked: &Forked) {
+    /// `root` is that of the entries before it.
+    pub fn note(&mut self, seq: u64, entry: &Entry, forked: &Forked, root: &Hash) {
         if entry.stream.subject != Subject::Ledger {
             return;
         }
-        self.declared.push(Fork {
-            seq,
-            actor: entry.actor.to_string(),
-            at: entry.at,
-            first_lost: seq,
-            last_lost: forked.lost_size,
-            reason: forked.reason.clone(),
-        });
+        let is_whole = forked.lost_size + 1 == seq && forked.lost_root == canonical::hex(root);
+        let lost = match is_whole {
+            true => LostRange::Unknown,
+            false => LostRange::Entries { first: seq, last: forked.lost_size },
+        };
+        let (actor, reason) = (entry.actor.to_string(), forked.reason.clone());
+        self.declared.push(Fork { seq, actor, at: entry.at, lost, reason });
     }
 
     /// Removes the checkpoints that a declared fork accounts for, and returns the forks that count.
@@ -54,14 +62,16 @@ impl Forks {
         let sealed = sizes.iter().copied().max().unwrap_or_default();
         let mut forks = self.declared;
         forks.retain(|fork| fork.seq <= sealed);
+        let mut accounted_for = 0;
         for fork in &mut forks {
-            let before = sizes.iter().copied().filter(|size| *size < fork.last_lost);
-            let is_replaced = fork.seq > fork.last_lost;
+            let LostRange::Entries { first, last } = &mut fork.lost else { continue };
+            let before = sizes.iter().copied().filter(|size| *size < *last);
+            let is_replaced = fork.seq > *last;
             if is_replaced {
-                fork.first_lost = before.max().unwrap_or_default() + 1;
+                *first = before.max().unwrap_or_default() + 1;
             }
+            accounted_for = accounted_for.max(*last);
         }
-        let accounted_for = forks.iter().map(|fork| fork.last_lost).max().unwrap_or_default();
         checkpoints.retain(|one| holds(one) || one.size > accounted_for);
         forks
     }

@@ -93,9 +93,8 @@ fn a_declared_loss_is_no_damage_once_it_is_sealed() {
         let report = audit(&forked, &sealed);
         assert_eq!(text(&report), "", "{n_more}");
         assert_eq!(report.n_sealed, 6 + n_more);
-        let ranges: Vec<_> =
-            report.forks.iter().map(|f| (f.seq, f.first_lost, f.last_lost)).collect();
-        assert_eq!(ranges, [(6, 6, 8)]);
+        let ranges: Vec<_> = report.forks.iter().map(|fork| (fork.seq, fork.lost)).collect();
+        assert_eq!(ranges, [(6, LostRange::Entries { first: 6, last: 8 })]);
         append(&mut forked, "a", "agent.registered", r#"{"kind":"worker","profile":{}}"#);
     }
 }
@@ -135,7 +134,7 @@ fn a_loss_that_was_written_over_may_begin_after_the_last_common_checkpoint() {
     let report = audit(&forked, &sealed);
     assert_eq!(text(&report), "");
     let fork = &report.forks[0];
-    assert_eq!((fork.seq, fork.first_lost, fork.last_lost), (9, 4, 6));
+    assert_eq!((fork.seq, fork.lost), (9, LostRange::Entries { first: 4, last: 6 }));
 }
 
 #[test]

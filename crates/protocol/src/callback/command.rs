@@ -1,4 +1,4 @@
-//! What can be asked of a callback, and the facts that takes.
+//! The commands of a callback, and the facts that they need.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

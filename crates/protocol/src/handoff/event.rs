@@ -420,6 +420,39 @@ impl Escalated {
 }
 
 impl Event {
+    /// The sender, and the target if it has one.
+    pub fn parties(&self) -> (&AgentId, Option<&AgentId>) {
+        let parties = match self {
+            Event::Drafted(it) => return (&it.from, it.to.as_ref()),
+            Event::Closed(it) => return (&it.from, it.to.as_ref()),
+            Event::Countered(it) => &it.proposed.parties,
+            Event::Proposed(it) => &it.parties,
+            Event::ValidationStarted(it) => &it.parties,
+            Event::VerificationUnavailable(it) => &it.parties,
+            Event::Checked(it) => &it.parties,
+            Event::Approved(it) => &it.parties,
+            Event::Refused(it) => &it.parties,
+            Event::Accepted(it) => &it.parties,
+            Event::Rejected(it) => &it.parties,
+            Event::Activated(it) => &it.parties,
+            Event::CompletionStarted(it) => &it.parties,
+            Event::CompletionChecked(it) => &it.parties,
+            Event::CompletionFailed(it) => &it.parties,
+            Event::Confirmed(it) => &it.parties,
+            Event::Disputed(it) => &it.parties,
+            Event::Completed(it) => &it.parties,
+            Event::Escalated(it) => &it.parties,
+            Event::SlaExtended(it) => &it.parties,
+            Event::SlaWarned(it) => &it.parties,
+            Event::Delegated(it) => &it.parties,
+            Event::DelegationEnded(it) => &it.parties,
+            Event::DelegationReopened(it) => &it.parties,
+            Event::WorkqSettled(it) => &it.parties,
+            Event::WorkqDegraded(it) => &it.parties,
+        };
+        (&parties.from, Some(&parties.to))
+    }
+
     /// The stored name.
     pub fn name(&self) -> &'static str {
         match self {

@@ -91,7 +91,6 @@ pub struct Failed {
 }
 
 impl Event {
-    /// The stored name.
     /// The sender, and the recipients.
     pub fn parties(&self) -> (&AgentId, &[AgentId]) {
         match self {
@@ -104,6 +103,7 @@ impl Event {
         }
     }
 
+    /// The stored name.
     pub fn name(&self) -> &'static str {
         match self {
             Event::Sent(_) => "message.sent",

@@ -38,6 +38,11 @@ impl Thread {
         serde_json::from_str(value).unwrap_or_default()
     }
 
+    /// How many messages were sent in it.
+    pub fn n(&self) -> u32 {
+        self.n
+    }
+
     /// Whether one more message may be sent.
     pub fn check(&self, sequence: Option<u64>, now: Time) -> Result<(), Rejection> {
         if self.n >= MESSAGES_MAX {

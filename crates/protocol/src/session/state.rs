@@ -19,6 +19,7 @@ use crate::time::{Span, Time};
 use aaep::event::{Event, Payload, Text};
 use aaep::flaw::{Flaw, Tier};
 use aaep::machine::{self, Followed, Used, Weak};
+use aaep::read::read;
 
 /// The prefix of an effect's name, before the token of a question. Like turns, it is urgent: a
 /// caller waits for it.
@@ -307,6 +308,11 @@ pub fn handover_key(session: &SessionId, event_id: &str) -> String {
 /// value names the session, the event and the outcome.
 pub fn handed_key(conversation: ConversationId, number: u64) -> String {
     format!("handed/{conversation}/{number}")
+}
+
+/// The keys that a recorded event may occupy; its own comes first.
+pub fn keys_of_recorded(session: &SessionId, text: &str) -> Vec<String> {
+    read(text).map(|event| hold_keys(session, &event)).unwrap_or_default()
 }
 
 /// All keys that an event may occupy or look up.

@@ -47,8 +47,9 @@ pub(super) fn deadline_changes(
     (disarm, arm)
 }
 
-pub(super) fn effect_changes(before: Option<&State>, after: &State) -> (Vec<Effect>, Vec<Effect>) {
-    let of = |state: &State| match state {
+/// The effects that a state wants.
+pub fn effects(state: &State) -> Vec<Effect> {
+    match state {
         State::Handoff(handoff) => derive::effects(handoff),
         State::Message(message) => message.effects(),
         State::Conversation(conversation) => conversation.effects(),
@@ -59,9 +60,12 @@ pub(super) fn effect_changes(before: Option<&State>, after: &State) -> (Vec<Effe
         | State::Teamspace(_)
         | State::Graph(_)
         | State::Subscription(_) => Vec::new(),
-    };
-    let old = before.map(of).unwrap_or_default();
-    let new = of(after);
+    }
+}
+
+pub(super) fn effect_changes(before: Option<&State>, after: &State) -> (Vec<Effect>, Vec<Effect>) {
+    let old = before.map(effects).unwrap_or_default();
+    let new = effects(after);
     let end = old.iter().filter(|effect| !new.contains(effect)).cloned().collect();
     let begin = new.iter().filter(|effect| !old.contains(effect)).cloned().collect();
     (end, begin)
@@ -126,6 +130,34 @@ fn wake(message: &Message, effect: &str) -> Option<Wake> {
 fn tell(session: &Session, effect: &str) -> Option<Work> {
     let (agent, reply_token) = (session.producer.clone(), session.told_by(effect)?.to_owned());
     Some(Work::Tell(Tell { agent, session: session.id.clone(), reply_token }))
+}
+
+/// The holds that a state leaves behind, with their keys. The count of a thread is not among them:
+/// it depends on all messages of the thread.
+pub fn holds_left(stream: &Stream, state: &State) -> Vec<(String, HoldState)> {
+    let own = stream.subject.id();
+    let holds = match state {
+        State::Handoff(handoff) => derive::hold(handoff).into_iter().collect(),
+        State::Subscription(subscription) => vec![subscription.hold()],
+        State::Conversation(conversation) => {
+            conversation.transfer.as_ref().map(|it| it.holds(&own)).unwrap_or_default()
+        }
+        State::Session(session) => {
+            let key = session.asking_key();
+            key.map(|key| Hold { key, occupied: true, value: None }).into_iter().collect()
+        }
+        State::Agent(_)
+        | State::Token(_)
+        | State::Message(_)
+        | State::Ledger(_)
+        | State::Graph(_)
+        | State::Teamspace(_) => Vec::new(),
+    };
+    let left = |hold: Hold| {
+        let holder = hold.occupied.then(|| own.clone());
+        (hold.key, HoldState { holder, value: hold.value })
+    };
+    holds.into_iter().map(left).collect()
 }
 
 /// A hold is written when the state changes it. It is compared with what the decision saw: the

@@ -31,8 +31,17 @@ fn parties_are_those_whom_the_record_names() {
                 let all = std::iter::once(from).chain(to);
                 (all.map(ToString::to_string).collect(), &["from", "to"])
             }
-            Event::Handoff(_)
-            | Event::Agent(_)
+            Event::Handoff(event) => {
+                let (from, to) = event.parties();
+                let named = if body["parties"].is_null() { body } else { &body["parties"] };
+                let expected = [&named["from"], &named["to"]];
+                let expected: Vec<_> = expected.into_iter().flat_map(texts).collect();
+                let found: Vec<_> = [Some(from), to].into_iter().flatten().collect();
+                assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), expected);
+                n_compared += 1;
+                continue;
+            }
+            Event::Agent(_)
             | Event::Token(_)
             | Event::Teamspace(_)
             | Event::Graph(_)

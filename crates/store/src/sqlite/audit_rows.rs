@@ -1,11 +1,9 @@
 //! What an audit reads. Unlike the other queries these do not trust the rows: an invalid row is
 //! reported, and the rows around it are still read.
 
-use engine::ports::store::Due;
 use protocol::canonical::Hash;
-use protocol::ids::TeamspaceId;
 use protocol::ledger::{Entry, Stream};
-use protocol::step::{Deadline, HoldState};
+use protocol::row_mac::Mac;
 use protocol::time::Time;
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 
@@ -53,6 +51,7 @@ pub struct SnapshotRow {
     pub head: Hash,
     pub at: Time,
     pub state_text: String,
+    pub mac: Option<Mac>,
     pub columns: Columns,
 }
 
@@ -99,14 +98,6 @@ pub struct HandoffColumns {
     pub resolved_at: Option<i64>,
     /// The hash of the document that it points at.
     pub document_hash: Option<String>,
-}
-
-/// The holder of a task, as stored in the file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TaskHoldRow {
-    pub teamspace: TeamspaceId,
-    pub key: String,
-    pub hold: HoldState,
 }
 
 /// Rows from a number on, at most `limit`. If damage ends a page early, the next read from there
@@ -232,7 +223,7 @@ pub fn snapshot_row(connection: &Connection, place: SnapshotPlace) -> Result<Opt
             .prepare_cached(
                 "SELECT h.teamspace, 'handoff/' || h.id, h.position, h.head, h.at, h.state,
                         h.thread_id, h.task_id, h.from_agent, h.to_agent, h.title, h.status,
-                        h.initiated_at, h.resolved_at, d.hash
+                        h.initiated_at, h.resolved_at, d.hash, h.mac
                  FROM handoffs h LEFT JOIN documents d ON d.seq = h.document_seq
                  WHERE h.row = ?1",
             )?
@@ -254,7 +245,7 @@ pub fn snapshot_row(connection: &Connection, place: SnapshotPlace) -> Result<Opt
         Table::Messages => connection
             .prepare_cached(
                 "SELECT teamspace, 'message/' || id, position, head, at, state, thread_id,
-                        from_agent, type, topic, status, created_at
+                        from_agent, type, topic, status, created_at, mac
                  FROM messages WHERE row = ?1",
             )?
             .query_row([place.row], |row| {
@@ -272,7 +263,7 @@ pub fn snapshot_row(connection: &Connection, place: SnapshotPlace) -> Result<Opt
         Table::Conversations => conversation_row(connection, place),
         Table::Streams => connection
             .prepare_cached(
-                "SELECT teamspace, subject, position, head, at, state, kind, secret_hash
+                "SELECT teamspace, subject, position, head, at, state, kind, secret_hash, mac
                  FROM streams WHERE row = ?1",
             )?
             .query_row([place.row], |row| {
@@ -286,7 +277,8 @@ fn conversation_row(connection: &Connection, place: SnapshotPlace) -> Result<Opt
     connection
         .prepare_cached(
             "SELECT teamspace, 'conversation/' || id, position, head, at, state, holder,
-                        status, opened_at, waits_in, waits_order, asked, calls_in, calls_at
+                        status, opened_at, waits_in, waits_order, asked, calls_in, calls_at,
+                        mac
                  FROM conversations WHERE row = ?1",
         )?
         .query_row([place.row], |row| {
@@ -312,6 +304,7 @@ fn snapshot(row: &Row<'_>, columns: Columns) -> Result<SnapshotRow> {
         head: row.get(3)?,
         at: rows::time(row, 4)?,
         state_text: row.get(5)?,
+        mac: row.get("mac")?,
         columns,
     })
 }
@@ -330,84 +323,4 @@ fn entry(row: &Row<'_>) -> Result<Entry> {
 fn lossy(row: &Row<'_>, column: usize) -> Result<String> {
     let bytes = row.get_ref(column)?.as_bytes()?;
     Ok(String::from_utf8_lossy(bytes).into_owned())
-}
-
-pub fn has_deadline(connection: &Connection, stream: &Stream, deadline: &Deadline) -> Result<bool> {
-    connection
-        .prepare_cached(
-            "SELECT 1 FROM deadlines
-             WHERE due = ?1 AND teamspace = ?2 AND subject = ?3 AND name = ?4",
-        )?
-        .exists(params![
-            deadline.due.as_millis(),
-            stream.teamspace.as_str(),
-            stream.subject.to_string(),
-            deadline.name,
-        ])
-}
-
-pub fn deadline_rows(
-    connection: &Connection,
-    after: Option<&Due>,
-    limit: usize,
-) -> Result<Vec<Due>> {
-    let (due, teamspace, subject, name) = match after {
-        Some(Due { stream, deadline }) => (
-            deadline.due.as_millis(),
-            stream.teamspace.as_str(),
-            stream.subject.to_string(),
-            deadline.name.as_ref(),
-        ),
-        None => (i64::MIN, "", String::new(), ""),
-    };
-    connection
-        .prepare_cached(
-            "SELECT teamspace, subject, name, due FROM deadlines
-             WHERE (due, teamspace, subject, name) > (?1, ?2, ?3, ?4)
-             ORDER BY due, teamspace, subject, name LIMIT ?5",
-        )?
-        .query_map(
-            params![due, teamspace, subject, name, rows::count(limit)],
-            super::deadline_rows::due_row,
-        )?
-        .collect()
-}
-
-pub fn task_hold_rows(
-    connection: &Connection,
-    after: Option<&TaskHoldRow>,
-    limit: usize,
-) -> Result<Vec<TaskHoldRow>> {
-    let (teamspace, key) = after.map_or(("", ""), |row| (row.teamspace.as_str(), &row.key));
-    connection
-        .prepare_cached(
-            "SELECT teamspace, key, holder, value FROM holds
-             WHERE (teamspace, key) > (?1, ?2) AND key GLOB 'task/*'
-             ORDER BY teamspace, key LIMIT ?3",
-        )?
-        .query_map(params![teamspace, key, rows::count(limit)], |row| {
-            Ok(TaskHoldRow {
-                teamspace: rows::parsed(row, 0)?,
-                key: row.get(1)?,
-                hold: HoldState { holder: row.get(2)?, value: row.get(3)? },
-            })
-        })?
-        .collect()
-}
-
-/// The handoffs of a task, each with the text of its state.
-pub fn handoffs_of_task(
-    connection: &Connection,
-    teamspace: &TeamspaceId,
-    task_id: &str,
-) -> Result<Vec<(Stream, String)>> {
-    connection
-        .prepare_cached(
-            "SELECT teamspace, 'handoff/' || id, state FROM handoffs
-             WHERE teamspace = ?1 AND task_id = ?2",
-        )?
-        .query_map(params![teamspace.as_str(), task_id], |row| {
-            Ok((rows::stream(row, 0)?, row.get(2)?))
-        })?
-        .collect()
 }

@@ -12,7 +12,7 @@ use protocol::transfer::Transfer;
 use rusqlite::types::Value;
 use rusqlite::{Connection, Result, params, params_from_iter};
 
-use super::rows::{count, listed, number, row_below, sequenced};
+use super::rows::{count, listed, number, readable, row_below, sequenced};
 
 /// Writes the snapshot and the new lines of the transcript. Returns the row.
 pub fn put(
@@ -30,15 +30,15 @@ pub fn put(
         .prepare_cached(
             "INSERT INTO conversations (row, teamspace, id, holder, status, opened_at, position,
                                         last_seq, head, at, state, waits_in, waits_order, asked,
-                                        calls_in, calls_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
+                                        calls_in, calls_at, mac)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
              ON CONFLICT (row) DO UPDATE SET
                 holder = excluded.holder, status = excluded.status,
                 position = excluded.position, last_seq = excluded.last_seq,
                 head = excluded.head, at = excluded.at, state = excluded.state,
                 waits_in = excluded.waits_in, waits_order = excluded.waits_order,
                 asked = excluded.asked, calls_in = excluded.calls_in,
-                calls_at = excluded.calls_at",
+                calls_at = excluded.calls_at, mac = excluded.mac",
         )?
         .execute(params![
             known,
@@ -57,6 +57,7 @@ pub fn put(
             transfer.and_then(Transfer::asked).map(AgentId::as_str),
             callback.map(|callback| callback.queue.as_str()),
             callback.map(|callback| callback.due().as_millis()),
+            commit.mac,
         ])?;
     let row = known.unwrap_or_else(|| connection.last_insert_rowid());
     let first_seq = last_seq + 1 - commit.entries.len() as u64;
@@ -88,6 +89,7 @@ const TRANSCRIPT: &str = "SELECT e.seq, e.teamspace, e.subject, e.position, e.na
   CROSS JOIN transcript t ON t.conversation = c.row
   CROSS JOIN entries e ON e.seq = t.seq
  WHERE c.teamspace = ?1 AND c.id = ?2 AND t.number > ?3
+   AND e.teamspace = ?1 AND e.subject = 'conversation/' || ?2
  ORDER BY t.number LIMIT ?4";
 
 pub fn list(
@@ -96,12 +98,13 @@ pub fn list(
     filter: &ConversationFilter,
 ) -> Result<Vec<Listed>> {
     let (sql, values) = query(list, filter);
-    connection.prepare_cached(&sql)?.query_map(params_from_iter(values), listed)?.collect()
+    readable(connection.prepare_cached(&sql)?.query_map(params_from_iter(values), listed)?)
 }
 
 /// Rows come in order out of one index; a test checks the query plan.
 fn query(list: &List, filter: &ConversationFilter) -> (String, Vec<Value>) {
-    let mut sql = "SELECT row, teamspace, 'conversation/' || id, state, position, last_seq, at
+    let mut sql = "SELECT row, teamspace, 'conversation/' || id, state, position, last_seq, at,
+                          head, mac
                    FROM conversations WHERE teamspace = ? AND row < ?"
         .to_owned();
     let mut values = vec![Value::from(list.teamspace.to_string()), row_below(list)];
@@ -146,13 +149,12 @@ pub fn waiting(
     queue: &AgentId,
     limit: usize,
 ) -> Result<Vec<Listed>> {
-    connection
-        .prepare_cached(WAITING)?
-        .query_map(params![teamspace.as_str(), queue.as_str(), count(limit)], listed)?
-        .collect()
+    let values = params![teamspace.as_str(), queue.as_str(), count(limit)];
+    readable(connection.prepare_cached(WAITING)?.query_map(values, listed)?)
 }
 
-const WAITING: &str = "SELECT row, teamspace, 'conversation/' || id, state, position, last_seq, at
+const WAITING: &str = "SELECT row, teamspace, 'conversation/' || id, state, position, last_seq, at,
+       head, mac
   FROM conversations WHERE teamspace = ?1 AND waits_in = ?2
  ORDER BY waits_order, id LIMIT ?3";
 
@@ -162,14 +164,12 @@ pub fn callbacks(
     queue: &AgentId,
     limit: usize,
 ) -> Result<Vec<Listed>> {
-    connection
-        .prepare_cached(CALLBACKS)?
-        .query_map(params![teamspace.as_str(), queue.as_str(), count(limit)], listed)?
-        .collect()
+    let values = params![teamspace.as_str(), queue.as_str(), count(limit)];
+    readable(connection.prepare_cached(CALLBACKS)?.query_map(values, listed)?)
 }
 
 const CALLBACKS: &str =
-    "SELECT row, teamspace, 'conversation/' || id, state, position, last_seq, at
+    "SELECT row, teamspace, 'conversation/' || id, state, position, last_seq, at, head, mac
   FROM conversations WHERE teamspace = ?1 AND calls_in = ?2
  ORDER BY calls_at, id LIMIT ?3";
 

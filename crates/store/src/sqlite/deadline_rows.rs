@@ -5,7 +5,7 @@ use protocol::step::Deadline;
 use protocol::time::Time;
 use rusqlite::{Connection, Result, Row, params};
 
-use super::rows::{count, stream, time};
+use super::rows::{count, readable, stream, time};
 use crate::turns::{by_teamspace, take_turns};
 
 /// A teamspace with more than this part of what is asked for is left aside, to find the others.
@@ -13,6 +13,9 @@ const SHARE: usize = 8;
 
 /// How often teamspaces are left aside for one answer.
 const ROUNDS_MAX: usize = 8;
+
+/// Rows that cannot be read and do not keep the others from being found.
+const UNREADABLE_MAX: usize = 16;
 
 /// The earliest. If more are due, the teamspaces take turns.
 pub fn due(connection: &Connection, now: Time, limit: usize) -> Result<Vec<Due>> {
@@ -24,8 +27,9 @@ pub fn due(connection: &Connection, now: Time, limit: usize) -> Result<Vec<Due>>
     let (mut queues, mut aside) = (Vec::new(), Vec::<String>::new());
     for _ in 0..ROUNDS_MAX {
         let left_out = serde_json::to_string(&aside).expect("names are plain text");
-        let rows = params![now.as_millis(), count(limit), left_out];
-        let found = earliest.query_map(rows, due_row)?.collect::<Result<Vec<_>>>()?;
+        let rows = params![now.as_millis(), count(limit.saturating_add(UNREADABLE_MAX)), left_out];
+        let mut found = readable(earliest.query_map(rows, due_row)?)?;
+        found.truncate(limit);
         let is_all = found.len() < limit;
         if is_all && aside.is_empty() {
             return Ok(found);

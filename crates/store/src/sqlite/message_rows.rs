@@ -8,7 +8,7 @@ use protocol::message::{Delivery, Message};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Result, params, params_from_iter};
 
-use super::rows::{count, listed, number, row_below};
+use super::rows::{count, listed, number, readable, row_below};
 
 /// Writes the snapshot and the parts of all parties. Returns the row.
 pub fn put(
@@ -22,12 +22,12 @@ pub fn put(
     connection
         .prepare_cached(
             "INSERT INTO messages (row, teamspace, id, thread_id, from_agent, type, topic, status,
-                                   created_at, position, last_seq, head, at, state)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+                                   created_at, position, last_seq, head, at, state, mac)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
              ON CONFLICT (row) DO UPDATE SET
                 status = excluded.status, position = excluded.position,
                 last_seq = excluded.last_seq, head = excluded.head, at = excluded.at,
-                state = excluded.state",
+                state = excluded.state, mac = excluded.mac",
         )?
         .execute(params![
             known,
@@ -44,6 +44,7 @@ pub fn put(
             last.hash,
             last.at.as_millis(),
             commit.state_text,
+            commit.mac,
         ])?;
     let row = known.unwrap_or_else(|| connection.last_insert_rowid());
     put_parties(connection, &commit.stream.teamspace, message, row)?;
@@ -91,8 +92,9 @@ pub fn purge(
     let last = commit.entries.last().expect("a commit has entries");
     connection
         .prepare_cached(
-            "INSERT INTO streams (teamspace, subject, kind, position, last_seq, head, at, state)
-             VALUES (?1, ?2, 'message', ?3, ?4, ?5, ?6, ?7)",
+            "INSERT INTO streams (teamspace, subject, kind, position, last_seq, head, at, state,
+                                  mac)
+             VALUES (?1, ?2, 'message', ?3, ?4, ?5, ?6, ?7, ?8)",
         )?
         .execute(params![
             commit.stream.teamspace.as_str(),
@@ -102,6 +104,7 @@ pub fn purge(
             last.hash,
             last.at.as_millis(),
             commit.state_text,
+            commit.mac,
         ])?;
     Ok(connection.last_insert_rowid())
 }
@@ -117,7 +120,7 @@ pub fn oldest(connection: &Connection, oldest: &OldestMessages) -> Result<Vec<Li
         None => ("m.row > ?", vec![after, limit]),
     };
     let sql = format!("SELECT {COLUMNS} FROM messages m WHERE {which} ORDER BY m.row LIMIT ?");
-    connection.prepare_cached(&sql)?.query_map(params_from_iter(values), listed)?.collect()
+    readable(connection.prepare_cached(&sql)?.query_map(params_from_iter(values), listed)?)
 }
 
 pub fn list_messages(
@@ -126,7 +129,7 @@ pub fn list_messages(
     filter: &MessageFilter,
 ) -> Result<Vec<Listed>> {
     let (sql, values) = messages_query(list, filter);
-    connection.prepare_cached(&sql)?.query_map(params_from_iter(values), listed)?.collect()
+    readable(connection.prepare_cached(&sql)?.query_map(params_from_iter(values), listed)?)
 }
 
 pub fn list_inbox(
@@ -136,7 +139,7 @@ pub fn list_inbox(
     status: InboxStatus,
 ) -> Result<Vec<Listed>> {
     let (sql, values) = inbox_query(list, agent, status);
-    connection.prepare_cached(&sql)?.query_map(params_from_iter(values), listed)?.collect()
+    readable(connection.prepare_cached(&sql)?.query_map(params_from_iter(values), listed)?)
 }
 
 pub fn inbox_count(
@@ -158,7 +161,7 @@ pub fn inbox_count(
 }
 
 const COLUMNS: &str =
-    "m.row, m.teamspace, 'message/' || m.id, m.state, m.position, m.last_seq, m.at";
+    "m.row, m.teamspace, 'message/' || m.id, m.state, m.position, m.last_seq, m.at, m.head, m.mac";
 
 /// Rows come in order out of one index, that of a party or that of the messages; whatever else is
 /// asked for is looked up row by row. A test checks the query plan.

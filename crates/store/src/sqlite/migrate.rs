@@ -1,14 +1,15 @@
 //! Versioned migrations, each in one transaction: after a crash the schema is one version or the
 //! next, never something between.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, Result};
 
 use super::OpenError;
 
 /// In order; the index plus one is the version. A released one is never edited.
-const MIGRATIONS: [&str; 10] = [
+const MIGRATIONS: [&str; 11] = [
     include_str!("../../migrations/0001_ledger.sql"),
     include_str!("../../migrations/0002_outbox.sql"),
     include_str!("../../migrations/0003_messages.sql"),
@@ -19,9 +20,10 @@ const MIGRATIONS: [&str; 10] = [
     include_str!("../../migrations/0008_indexes_without_lists.sql"),
     include_str!("../../migrations/0009_view_with_teamspace.sql"),
     include_str!("../../migrations/0010_outbox_by_teamspace.sql"),
+    include_str!("../../migrations/0011_row_macs.sql"),
 ];
 
-pub fn run(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {
+pub fn run(connection: &mut Connection, path: &Path) -> std::result::Result<(), OpenError> {
     let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
     let found = known_version(connection, path)?;
     for (version, migration) in (1..).zip(MIGRATIONS) {
@@ -36,8 +38,40 @@ pub fn run(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
+/// How a schema differs from the one that the migrations up to its version make: tables, views,
+/// indexes and triggers that are missing, changed, or not ours.
+pub fn differences(connection: &Connection) -> Result<Vec<String>> {
+    let found: usize = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    let ours = Connection::open_in_memory()?;
+    for migration in MIGRATIONS.iter().take(found) {
+        ours.execute_batch(migration)?;
+    }
+    let (found, expected) = (parts(connection)?, parts(&ours)?);
+    let mut differences = Vec::new();
+    for (name, sql) in &expected {
+        match found.get(name) {
+            Some(found) if found == sql => {}
+            Some(_) => differences.push(format!("the {name} was changed")),
+            None => differences.push(format!("the {name} is missing")),
+        }
+    }
+    let foreign = found.keys().filter(|name| !expected.contains_key(*name));
+    differences.extend(foreign.map(|name| format!("the {name} is not ours")));
+    Ok(differences)
+}
+
+/// The parts of a schema by kind and name, with the statements that make them; without SQLite's own
+/// statistics, which decide only how fast a query is.
+fn parts(connection: &Connection) -> Result<BTreeMap<String, Option<String>>> {
+    let mut statement = connection.prepare(
+        "SELECT type || ' ' || name, sql FROM sqlite_schema WHERE name NOT GLOB 'sqlite_stat*'",
+    )?;
+    let parts = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    parts.collect()
+}
+
 /// The version of a database, if it is not of a newer release.
-pub fn known_version(connection: &Connection, path: &Path) -> Result<u32, OpenError> {
+pub fn known_version(connection: &Connection, path: &Path) -> std::result::Result<u32, OpenError> {
     let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
     let known = u32::try_from(MIGRATIONS.len()).expect("there are a handful of migrations");
     let found: u32 =

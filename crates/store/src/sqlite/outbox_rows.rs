@@ -6,7 +6,7 @@ use protocol::step::Effect;
 use protocol::time::Time;
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 
-use super::rows::{count, stream};
+use super::rows::{count, readable, stream};
 use crate::turns::take_turns;
 
 /// The next teamspace with an effect of a kind, which is the first word of its name.
@@ -69,7 +69,7 @@ fn waiting(connection: &Connection, claim: &Claim) -> Result<Vec<Vec<Claimed>>> 
         let rows = due.query_map(rows, |row| {
             Ok(Claimed { stream: stream(row, 0)?, effect: effect(row, 2)?, attempt: row.get(3)? })
         })?;
-        let queue = rows.collect::<Result<Vec<_>>>()?;
+        let queue = readable(rows)?;
         if !queue.is_empty() {
             queues.push(queue);
         }

@@ -15,10 +15,9 @@ use protocol::time::Time;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use super::audit_rows::{
-    self, DocumentRow, LedgerRow, SnapshotPlace, SnapshotRow, TaskHoldRow, TranscriptRow,
-};
-use super::{OpenError, broken, migrate, open_for_reading, rows};
+use super::audit_rows::{self, DocumentRow, LedgerRow, SnapshotPlace, SnapshotRow, TranscriptRow};
+use super::derived_rows::{self, HoldRow, OutboxRow, OutcomeRow, PartyRow};
+use super::{OpenError, broken, marks, migrate, open_for_reading, rows};
 
 /// One per core of a small machine: reads are short and come from the page cache.
 const READERS: usize = 2;
@@ -152,12 +151,18 @@ impl ReadOnly {
         rows::entries(&self.connection, after, limit).map_err(broken)
     }
 
+    /// The newest entry, if there is one.
+    pub fn newest_entry(&self) -> Result<Option<Sequenced>, StoreError> {
+        let Some(before) = self.newest()?.checked_sub(1) else { return Ok(None) };
+        Ok(self.entries(before, 1)?.pop())
+    }
+
     pub fn newest(&self) -> Result<u64, StoreError> {
         rows::newest(&self.connection).map_err(broken)
     }
 
     pub fn sealed(&self) -> Result<Option<Sealed>, StoreError> {
-        rows::sealed(&self.connection).map_err(broken)
+        marks::sealed(&self.connection).map_err(broken)
     }
 
     pub fn due(&self, now: Time, limit: usize) -> Result<Vec<Due>, StoreError> {
@@ -206,21 +211,91 @@ impl ReadOnly {
     }
 
     pub fn has_deadline(&self, stream: &Stream, deadline: &Deadline) -> Result<bool, StoreError> {
-        audit_rows::has_deadline(&self.connection, stream, deadline).map_err(broken)
+        derived_rows::has_deadline(&self.connection, stream, deadline).map_err(broken)
     }
 
     /// All deadlines after one of them, at most `limit`.
     pub fn deadline_rows(&self, after: Option<&Due>, limit: usize) -> Result<Vec<Due>, StoreError> {
-        audit_rows::deadline_rows(&self.connection, after, limit).map_err(broken)
+        derived_rows::deadline_rows(&self.connection, after, limit).map_err(broken)
     }
 
-    /// The holders of tasks after one of them, at most `limit`.
-    pub fn task_hold_rows(
+    /// All holds after one of them, at most `limit`.
+    pub fn hold_rows(
         &self,
-        after: Option<&TaskHoldRow>,
+        after: Option<&HoldRow>,
         limit: usize,
-    ) -> Result<Vec<TaskHoldRow>, StoreError> {
-        audit_rows::task_hold_rows(&self.connection, after, limit).map_err(broken)
+    ) -> Result<Vec<HoldRow>, StoreError> {
+        derived_rows::hold_rows(&self.connection, after, limit).map_err(broken)
+    }
+
+    pub fn has_effect(&self, stream: &Stream, name: &str) -> Result<bool, StoreError> {
+        derived_rows::has_effect(&self.connection, stream, name).map_err(broken)
+    }
+
+    /// All effects after one of them, at most `limit`.
+    pub fn outbox_rows(
+        &self,
+        after: Option<&OutboxRow>,
+        limit: usize,
+    ) -> Result<Vec<OutboxRow>, StoreError> {
+        derived_rows::outbox_rows(&self.connection, after, limit).map_err(broken)
+    }
+
+    /// The part and the status of a party of a message.
+    pub fn party(
+        &self,
+        stream: &Stream,
+        agent: &str,
+    ) -> Result<Option<(String, String)>, StoreError> {
+        derived_rows::party(&self.connection, stream, agent).map_err(broken)
+    }
+
+    /// All parties of messages after one of them, at most `limit`.
+    pub fn party_rows(
+        &self,
+        after: Option<&PartyRow>,
+        limit: usize,
+    ) -> Result<Vec<PartyRow>, StoreError> {
+        derived_rows::party_rows(&self.connection, after, limit).map_err(broken)
+    }
+
+    /// All recorded outcomes after one of them, at most `limit`.
+    pub fn outcome_rows(
+        &self,
+        after: Option<&OutcomeRow>,
+        limit: usize,
+    ) -> Result<Vec<OutcomeRow>, StoreError> {
+        derived_rows::outcome_rows(&self.connection, after, limit).map_err(broken)
+    }
+
+    /// The cursors of the loops that follow the ledger.
+    pub fn place_rows(&self) -> Result<Vec<(String, i64)>, StoreError> {
+        derived_rows::place_rows(&self.connection).map_err(broken)
+    }
+
+    /// How many messages of a thread were not purged.
+    pub fn n_in_thread(&self, teamspace: &TeamspaceId, thread: &str) -> Result<u64, StoreError> {
+        derived_rows::n_in_thread(&self.connection, teamspace, thread).map_err(broken)
+    }
+
+    /// How many messages of a teamspace were purged.
+    pub fn n_purged(&self, teamspace: &TeamspaceId) -> Result<u64, StoreError> {
+        derived_rows::n_purged(&self.connection, teamspace).map_err(broken)
+    }
+
+    /// Entries of one stream below a position, newest first.
+    pub fn history(
+        &self,
+        stream: &Stream,
+        before: u64,
+        limit: usize,
+    ) -> Result<Vec<Sequenced>, StoreError> {
+        rows::history(&self.connection, stream, before, limit).map_err(broken)
+    }
+
+    /// How the schema differs from the one that the migrations make.
+    pub fn schema_differences(&self) -> Result<Vec<String>, StoreError> {
+        migrate::differences(&self.connection).map_err(broken)
     }
 
     /// The handoffs of a task, each with the text of its state.
@@ -229,14 +304,14 @@ impl ReadOnly {
         teamspace: &TeamspaceId,
         task_id: &str,
     ) -> Result<Vec<(Stream, String)>, StoreError> {
-        audit_rows::handoffs_of_task(&self.connection, teamspace, task_id).map_err(broken)
+        derived_rows::handoffs_of_task(&self.connection, teamspace, task_id).map_err(broken)
     }
 
-    /// SQLite's own check of its file: `None` when it is sound.
+    /// SQLite's own check of its file, indexes included: `None` when it is sound.
     pub fn damage(&self) -> Result<Option<String>, StoreError> {
         let verdict: String = self
             .connection
-            .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
+            .query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
             .map_err(broken)?;
         Ok((verdict != "ok").then_some(verdict))
     }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use engine::ports::store::{
-    HandoffFilter, KeyScope, List, ListOf, Listed, RecordedOutcome, Sealed, Sequenced, Snapshot,
+    HandoffFilter, KeyScope, List, ListOf, Listed, RecordedOutcome, Sequenced, Snapshot,
     within_read,
 };
 use protocol::canonical::Hash;
@@ -29,22 +29,6 @@ pub fn newest(connection: &Connection) -> Result<u64> {
         .query_row([], |row| row.get(0))
 }
 
-pub fn sealed(connection: &Connection) -> Result<Option<Sealed>> {
-    connection
-        .prepare_cached("SELECT size, edge, note FROM sealed")?
-        .query_row([], |row| Ok(Sealed { size: row.get(0)?, edge: row.get(1)?, note: row.get(2)? }))
-        .optional()
-}
-
-/// The cursor of a follower of the ledger.
-pub fn place(connection: &Connection, follower: &str) -> Result<u64> {
-    let found = connection
-        .prepare_cached("SELECT seq FROM places WHERE follower = ?1")?
-        .query_row([follower], |row| row.get(0))
-        .optional()?;
-    Ok(found.unwrap_or(0))
-}
-
 pub fn load(connection: &Connection, stream: &Stream) -> Result<Option<Snapshot>> {
     let read = |row: &Row<'_>| {
         Ok(Snapshot {
@@ -53,12 +37,13 @@ pub fn load(connection: &Connection, stream: &Stream) -> Result<Option<Snapshot>
             head: row.get(2)?,
             at: time(row, 3)?,
             last_seq: row.get(4)?,
+            mac: row.get(5)?,
         })
     };
     match &stream.subject {
         Subject::Handoff(id) => connection
             .prepare_cached(
-                "SELECT state, position, head, at, last_seq FROM handoffs
+                "SELECT state, position, head, at, last_seq, mac FROM handoffs
                  WHERE id = ?1 AND teamspace = ?2",
             )?
             .query_row(params![id.to_string(), stream.teamspace.as_str()], read)
@@ -66,7 +51,7 @@ pub fn load(connection: &Connection, stream: &Stream) -> Result<Option<Snapshot>
         Subject::Message(id) => {
             let found = connection
                 .prepare_cached(
-                    "SELECT state, position, head, at, last_seq FROM messages
+                    "SELECT state, position, head, at, last_seq, mac FROM messages
                      WHERE id = ?1 AND teamspace = ?2",
                 )?
                 .query_row(params![id.to_string(), stream.teamspace.as_str()], read)
@@ -79,7 +64,7 @@ pub fn load(connection: &Connection, stream: &Stream) -> Result<Option<Snapshot>
         }
         Subject::Conversation(id) => connection
             .prepare_cached(
-                "SELECT state, position, head, at, last_seq FROM conversations
+                "SELECT state, position, head, at, last_seq, mac FROM conversations
                  WHERE id = ?1 AND teamspace = ?2",
             )?
             .query_row(params![id.to_string(), stream.teamspace.as_str()], read)
@@ -101,7 +86,7 @@ fn load_stream(
 ) -> Result<Option<Snapshot>> {
     connection
         .prepare_cached(
-            "SELECT state, position, head, at, last_seq FROM streams
+            "SELECT state, position, head, at, last_seq, mac FROM streams
              WHERE teamspace = ?1 AND subject = ?2",
         )?
         .query_row(params![stream.teamspace.as_str(), stream.subject.to_string()], read)
@@ -178,11 +163,11 @@ pub fn document(connection: &Connection, stream: &Stream, hash: &str) -> Result<
 pub fn outcome(connection: &Connection, scope: &KeyScope) -> Result<Option<RecordedOutcome>> {
     connection
         .prepare_cached(
-            "SELECT fingerprint, outcome FROM outcomes
+            "SELECT fingerprint, outcome, mac FROM outcomes
              WHERE teamspace = ?1 AND caller = ?2 AND key = ?3",
         )?
         .query_row(params![scope.teamspace.as_str(), scope.caller, scope.key], |row| {
-            Ok(RecordedOutcome { fingerprint: row.get(0)?, outcome: row.get(1)? })
+            Ok(RecordedOutcome { fingerprint: row.get(0)?, outcome: row.get(1)?, mac: row.get(2)? })
         })
         .optional()
 }
@@ -279,14 +264,15 @@ fn list_handoffs(
     filter: &HandoffFilter,
 ) -> Result<Vec<Listed>> {
     let (sql, values) = handoffs_query(list, filter);
-    connection.prepare_cached(&sql)?.query_map(params_from_iter(values), listed)?.collect()
+    readable(connection.prepare_cached(&sql)?.query_map(params_from_iter(values), listed)?)
 }
 
 /// Each combination of filters finds its rows in order in an index; a test checks the query plan.
 fn handoffs_query(list: &List, filter: &HandoffFilter) -> (String, Vec<Value>) {
-    let mut sql = "SELECT row, teamspace, 'handoff/' || id, state, position, last_seq, at
+    let mut sql =
+        "SELECT row, teamspace, 'handoff/' || id, state, position, last_seq, at, head, mac
                    FROM handoffs WHERE teamspace = ? AND row < ?"
-        .to_owned();
+            .to_owned();
     let mut values = vec![Value::from(list.teamspace.to_string()), row_below(list)];
     let wanted = [
         ("task_id", filter.task_id.as_ref().map(ToString::to_string)),
@@ -310,16 +296,12 @@ fn handoffs_query(list: &List, filter: &HandoffFilter) -> (String, Vec<Value>) {
 }
 
 fn list_streams(connection: &Connection, list: &List, kind: &str) -> Result<Vec<Listed>> {
-    connection
-        .prepare_cached(
-            "SELECT row, teamspace, subject, state, position, last_seq, at FROM streams
-             WHERE teamspace = ?1 AND kind = ?2 AND row < ?3 ORDER BY row DESC LIMIT ?4",
-        )?
-        .query_map(
-            params![list.teamspace.as_str(), kind, row_below(list), count(list.limit)],
-            listed,
-        )?
-        .collect()
+    let mut statement = connection.prepare_cached(
+        "SELECT row, teamspace, subject, state, position, last_seq, at, head, mac FROM streams
+         WHERE teamspace = ?1 AND kind = ?2 AND row < ?3 ORDER BY row DESC LIMIT ?4",
+    )?;
+    let values = params![list.teamspace.as_str(), kind, row_below(list), count(list.limit)];
+    readable(statement.query_map(values, listed)?)
 }
 
 /// One step of the index for each teamspace, however much is in it.
@@ -345,6 +327,25 @@ pub fn teamspaces(
     Ok(found)
 }
 
+/// The rows that can be read. One that cannot was written past the server, or is damaged: it is
+/// logged and left out, so that it does not keep the others from being read.
+pub fn readable<T>(rows: impl Iterator<Item = Result<T>>) -> Result<Vec<T>> {
+    let mut found = Vec::new();
+    for row in rows {
+        match row {
+            Ok(row) => found.push(row),
+            Err(
+                error @ (rusqlite::Error::FromSqlConversionFailure(..)
+                | rusqlite::Error::InvalidColumnType(..)
+                | rusqlite::Error::IntegralValueOutOfRange(..)
+                | rusqlite::Error::Utf8Error(..)),
+            ) => tracing::error!(%error, "a row cannot be read; see tasuki audit verify"),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
+}
+
 pub fn row_below(list: &List) -> Value {
     Value::from(list.before.map_or(i64::MAX, number))
 }
@@ -357,6 +358,8 @@ pub fn listed(row: &Row<'_>) -> Result<Listed> {
         position: row.get(4)?,
         last_seq: row.get(5)?,
         at: time(row, 6)?,
+        head: row.get(7)?,
+        mac: row.get(8)?,
     })
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use engine::ports::store::{Commit, CommitError, Committed, Sealed, Sequenced, StoreError};
+use engine::ports::store::{Commit, CommitError, Committed, Sequenced, StoreError};
 use protocol::canonical::Hash;
 use protocol::handoff::Handoff;
 use protocol::ledger::{Body, Entry, GENESIS, Stream, Subject};
@@ -59,8 +59,8 @@ impl<'c> Statements<'c> {
                  WHERE teamspace = ?1 AND subject = ?2",
             )?,
             outcome: connection.prepare(
-                "INSERT INTO outcomes (teamspace, caller, key, fingerprint, outcome, at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING",
+                "INSERT INTO outcomes (teamspace, caller, key, fingerprint, outcome, at, mac)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING",
             )?,
             hold: connection.prepare(
                 "INSERT INTO holds (teamspace, key, holder, value) VALUES (?1, ?2, ?3, ?4)
@@ -81,14 +81,16 @@ impl<'c> Statements<'c> {
             )?,
             move_handoff: connection.prepare(
                 "UPDATE handoffs SET status = ?2, resolved_at = ?3, position = ?4, last_seq = ?5,
-                        head = ?6, at = ?7, state = ?8, title = ?9 WHERE row = ?1",
+                        head = ?6, at = ?7, state = ?8, title = ?9, mac = ?10 WHERE row = ?1",
             )?,
             put_handoff: connection.prepare(
                 // Only its own row may be replaced: an id or a task of another row is an error.
                 "INSERT INTO handoffs
                    (row, teamspace, id, thread_id, task_id, from_agent, to_agent, title, status,
-                    initiated_at, resolved_at, document_seq, position, last_seq, head, at, state)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
+                    initiated_at, resolved_at, document_seq, position, last_seq, head, at, state,
+                    mac)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
+                         ?18)
                  ON CONFLICT (row) DO UPDATE SET
                     thread_id = excluded.thread_id, task_id = excluded.task_id,
                     from_agent = excluded.from_agent, to_agent = excluded.to_agent,
@@ -96,16 +98,17 @@ impl<'c> Statements<'c> {
                     initiated_at = excluded.initiated_at, resolved_at = excluded.resolved_at,
                     document_seq = excluded.document_seq, position = excluded.position,
                     last_seq = excluded.last_seq, head = excluded.head, at = excluded.at,
-                    state = excluded.state",
+                    state = excluded.state, mac = excluded.mac",
             )?,
             put_stream: connection.prepare(
                 "INSERT INTO streams
-                   (row, teamspace, subject, kind, position, last_seq, head, at, state, secret_hash)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+                   (row, teamspace, subject, kind, position, last_seq, head, at, state, secret_hash,
+                    mac)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
                  ON CONFLICT (row) DO UPDATE SET
                     position = excluded.position, last_seq = excluded.last_seq,
                     head = excluded.head, at = excluded.at, state = excluded.state,
-                    secret_hash = excluded.secret_hash",
+                    secret_hash = excluded.secret_hash, mac = excluded.mac",
             )?,
         })
     }
@@ -230,6 +233,7 @@ impl<'c> Statements<'c> {
                 key.recorded.fingerprint,
                 key.recorded.outcome,
                 key.at.as_millis(),
+                key.recorded.mac,
             ])
             .map(|inserted| inserted == 1)
     }
@@ -406,6 +410,7 @@ impl<'c> Statements<'c> {
                 last.at.as_millis(),
                 commit.state_text,
                 handoff.title(),
+                commit.mac,
             ])
             .map(|_| ())
     }
@@ -438,6 +443,7 @@ impl<'c> Statements<'c> {
                 last.hash,
                 last.at.as_millis(),
                 commit.state_text,
+                commit.mac,
             ])
             .map(|_| ())
     }
@@ -462,6 +468,7 @@ impl<'c> Statements<'c> {
                 last.at.as_millis(),
                 commit.state_text,
                 secret_hash,
+                commit.mac,
             ])
             .map(|_| ())
     }
@@ -480,20 +487,4 @@ fn last_entry(commit: &Commit) -> &Entry {
 fn find(connection: &Connection, stream: &Stream, position: u64) -> Result<Option<Sequenced>> {
     let found = rows::history(connection, stream, position.saturating_add(1), 1)?.pop();
     Ok(found.filter(|found| found.entry.position == position))
-}
-
-pub fn write_place(connection: &Connection, follower: &str, seq: u64) -> Result<()> {
-    connection
-        .prepare_cached("INSERT OR REPLACE INTO places (follower, seq) VALUES (?1, ?2)")?
-        .execute(params![follower, seq])
-        .map(|_| ())
-}
-
-pub fn write_sealed(connection: &Connection, sealed: &Sealed) -> Result<()> {
-    connection
-        .prepare_cached(
-            "INSERT OR REPLACE INTO sealed (only, size, edge, note) VALUES (1, ?1, ?2, ?3)",
-        )?
-        .execute(params![sealed.size, sealed.edge, sealed.note])
-        .map(|_| ())
 }

@@ -20,8 +20,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::checkpointer::{Checkpointer, move_log};
 use super::sweep::Sweep;
-use super::write::{self, Statements};
-use super::{OpenError, broken, outbox_rows, rows};
+use super::write::Statements;
+use super::{OpenError, broken, marks, outbox_rows, rows};
 use crate::listeners::Listeners;
 
 /// Commits that may wait. At some ten thousand a second the last of them waits under a second.
@@ -248,11 +248,11 @@ impl Work<'_> {
                 }
                 (Job::Together(commits, _), _) => self.apply_together(commits)?,
                 (Job::Seal(sealed, _), _) => {
-                    write::write_sealed(self.connection, sealed)?;
+                    marks::write_sealed(self.connection, sealed)?;
                     Ok(self.nothing_new())
                 }
                 (Job::Place(follower, seq, _), _) => {
-                    write::write_place(self.connection, follower, *seq)?;
+                    marks::write_place(self.connection, follower, *seq)?;
                     Ok(self.nothing_new())
                 }
                 (Job::Claim(claim, claimed, _), _) => {

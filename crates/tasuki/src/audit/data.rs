@@ -1,12 +1,12 @@
 //! Verifying a data folder: the database row by row, and everything that lies around it.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::path::Path;
 
 use anyhow::Context;
 use engine::ports::store::StoreError;
 use protocol::audit::{Auditor, EntryPlace, Replay};
-use protocol::ledger::Entry;
+use protocol::ledger::{Entry, Stream};
 use protocol::step::Event;
 use store::sqlite::{DocumentRow, LedgerRow, ReadOnly};
 
@@ -14,9 +14,10 @@ use super::documents::{self, FoundDocument};
 use super::jsonl::Logs;
 use super::notes::{Beside, Lived, Notes};
 use super::report::{Findings, Report};
+use super::session_holds::SessionHolds;
 use super::snapshots::Snapshots;
 use super::transcripts::Transcripts;
-use super::{Options, Progress, derived_rows};
+use super::{Options, Progress, derived_rows, outcomes};
 
 /// One read: large enough that the query costs nothing, small enough to show progress.
 const PAGE_ROWS_MAX: usize = 512;
@@ -31,7 +32,18 @@ pub fn verify(folder: &Path, options: &Options, progress: Progress<'_>) -> anyho
     let logs = Logs::open(folder).with_context(cannot)?;
     let database = ReadOnly::open(folder)?;
     database.pin().with_context(cannot)?;
-    verify_parts(&database, &beside, Some(logs), options, progress).with_context(cannot)
+    let verified = verify_parts(&database, &beside, Some(logs), options, progress);
+    verified.map(|(report, _)| report).with_context(cannot)
+}
+
+/// The streams whose snapshots do not follow from the ledger.
+pub fn doubtful_streams(folder: &Path) -> anyhow::Result<HashSet<Stream>> {
+    let cannot = || format!("cannot read {}", folder.display());
+    let beside = Beside { row_key: None, ..Beside::read(folder).with_context(cannot)? };
+    let database = ReadOnly::open(folder)?;
+    database.pin().with_context(cannot)?;
+    let verified = verify_parts(&database, &beside, None, &Options::default(), &mut |_, _| {});
+    verified.map(|(_, doubtful)| doubtful).with_context(cannot)
 }
 
 /// A database that has no data folder around it, with what was kept beside it.
@@ -44,7 +56,8 @@ pub fn verify_copy(path: &Path, beside: &Beside, progress: Progress<'_>) -> anyh
         findings.general(damage);
         return Ok(findings.into_report(Auditor::new(Replay::Nothing, []).finish(&[])));
     }
-    verify_parts(&database, beside, None, &Options::default(), progress).with_context(cannot)
+    let verified = verify_parts(&database, beside, None, &Options::default(), progress);
+    verified.map(|(report, _)| report).with_context(cannot)
 }
 
 fn verify_parts(
@@ -53,33 +66,48 @@ fn verify_parts(
     logs: Option<Logs>,
     options: &Options,
     progress: Progress<'_>,
-) -> anyhow::Result<Report> {
+) -> anyhow::Result<(Report, HashSet<Stream>)> {
     let mut findings = Findings::default();
     let mut remarks = Vec::new();
+    check_file(database, &mut findings)?;
+    let row_key = beside.row_key.as_ref();
+    if row_key.is_none() {
+        remarks.push(MACS_NOT_CHECKED.to_owned());
+    }
     let mut notes = Notes::new(options, beside.key.as_deref(), &mut findings);
     let newest = notes.add_beside(beside, &mut findings);
     check_sealed(database, beside, &mut notes, &mut findings, &mut remarks)?;
     notes.finish(&mut findings);
 
-    let snapshots = Snapshots::of(database);
+    let snapshots = Snapshots::of(database, row_key);
     let snapshots = unless_damaged(snapshots, "the snapshots", &mut findings)?;
     let mut reading = ReadingData {
         auditor: Auditor::new(Replay::States, notes.sizes()),
         documents: Some(Documents::of(database)),
         snapshots,
         transcripts: Some(Transcripts::of(database)),
+        session_holds: Some(SessionHolds::of(database)),
         logs,
         lived: Lived::default(),
         findings,
     };
     let read = reading.rows(database, progress)?;
     let mut n_lines = 0;
+    let mut doubtful = HashSet::new();
     if let Read::All = read {
         reading.documents_before(i64::MAX)?;
         if let Some(snapshots) = reading.snapshots {
-            let doubtful = snapshots.finish(&reading.auditor, &mut reading.findings);
+            doubtful = snapshots.finish(&reading.auditor, &mut reading.findings);
             let checked = derived_rows::check_rows(database, &doubtful, &mut reading.findings);
-            unless_damaged(checked, "deadlines and holds", &mut reading.findings)?;
+            let n_of_sessions =
+                unless_damaged(checked, "deadlines and holds", &mut reading.findings)?;
+            if let (Some(holds), Some(n_rows)) = (reading.session_holds, n_of_sessions) {
+                holds.finish(n_rows, &mut reading.findings);
+            }
+        }
+        if let Some(key) = row_key {
+            let checked = outcomes::check(database, key, &mut reading.findings);
+            unless_damaged(checked, "the recorded answers", &mut reading.findings)?;
         }
         if let Some(transcripts) = reading.transcripts {
             let finished = transcripts.finish(&mut reading.findings);
@@ -96,8 +124,26 @@ fn verify_parts(
     if !newest_holds && !audited.forks.is_empty() {
         reading.findings.general(NEWEST_DOES_NOT_HOLD);
     }
-    Ok(Report { n_checkpoints, n_lines, remarks, ..reading.findings.into_report(audited) })
+    let report = reading.findings.into_report(audited);
+    Ok((Report { n_checkpoints, n_lines, remarks, ..report }, doubtful))
 }
+
+/// SQLite's own check of the file, and its schema: a trigger or a view can change what a statement
+/// does, and a missing index can let two rows have the same key.
+fn check_file(database: &ReadOnly, findings: &mut Findings) -> Result<(), StoreError> {
+    let damage = unless_damaged(database.damage(), "the file", findings)?;
+    if let Some(Some(damage)) = damage {
+        findings.general(format_args!("the file is damaged: {damage}"));
+    }
+    let differences = unless_damaged(database.schema_differences(), "the schema", findings)?;
+    for difference in differences.into_iter().flatten() {
+        findings.general(format_args!("the schema: {difference}"));
+    }
+    Ok(())
+}
+
+const MACS_NOT_CHECKED: &str = "the MACs of rows were not checked: they need ledger.key, and rows \
+                                that were signed with it";
 
 /// A part of the file that is damaged is a finding, and the rest can still be looked at.
 fn unless_damaged<T>(
@@ -129,6 +175,11 @@ fn check_sealed(
     remarks: &mut Vec<String>,
 ) -> Result<(), StoreError> {
     let sealed = unless_damaged(database.sealed(), "the checkpoint in the database", findings)?;
+    if let Some(None) = sealed
+        && notes.checkpoints.iter().any(|one| one.size > 0)
+    {
+        findings.general("the checkpoint in the database was removed");
+    }
     if let Some(sealed) = sealed.flatten() {
         notes.add_sealed(&sealed, findings);
         match (&beside.newest, &beside.log) {
@@ -158,6 +209,7 @@ struct ReadingData<'d> {
     documents: Option<Documents<'d>>,
     snapshots: Option<Snapshots<'d>>,
     transcripts: Option<Transcripts<'d>>,
+    session_holds: Option<SessionHolds<'d>>,
     /// Where there are any.
     logs: Option<Logs>,
     lived: Lived,
@@ -236,6 +288,12 @@ impl ReadingData<'_> {
             let checked = transcripts.check(seq, entry, &mut self.findings);
             if unless_damaged(checked, "the transcripts", &mut self.findings)?.is_none() {
                 self.transcripts = None;
+            }
+        }
+        if let Some(holds) = &mut self.session_holds {
+            let checked = holds.check(seq, entry, event.as_ref(), &mut self.findings);
+            if unless_damaged(checked, "the holds of sessions", &mut self.findings)?.is_none() {
+                self.session_holds = None;
             }
         }
         if let Some(logs) = &mut self.logs {

@@ -1,18 +1,23 @@
-//! The server's indexes over all states, which save it a scan: which deadlines there are, and which
-//! agent holds which task. All of it follows from the states, and is compared with them.
+//! The server's indexes over all states, which save it a scan: deadlines, effects, and who takes
+//! part in messages. All of it follows from the states, and is compared with them. The holds are in
+//! [`super::holds`].
 
 use std::collections::HashSet;
 
-use engine::ports::store::{Due, StoreError};
-use protocol::handoff::derive;
+use engine::loops::destinations::RETRY_AFTER_MAX;
+use engine::ports::clock::{Clock, SystemClock};
+use engine::ports::store::StoreError;
 use protocol::ledger::Stream;
-use protocol::step::{self, HoldState, State};
-use store::sqlite::{ReadOnly, TaskHoldRow};
+use protocol::message::Message;
+use protocol::step::{self, State};
+use protocol::time::Time;
+use store::sqlite::{OutboxRow, PartyRow, ReadOnly};
 
+use super::holds;
 use super::report::Findings;
 
 /// Rows of one read.
-const PAGE_ROWS_MAX: usize = 512;
+pub const PAGE_ROWS_MAX: usize = 512;
 
 /// The index rows of a state that are not as they should be.
 pub fn difference(
@@ -26,50 +31,74 @@ pub fn difference(
             return Ok(Some(what));
         }
     }
-    let Some((key, own)) = task_hold(stream, state) else { return Ok(None) };
-    let found = database.hold(&stream.teamspace, &key)?;
-    // Once this handoff no longer holds the task, another may.
-    let is_right = match &own.holder {
-        Some(_) => found == own,
-        None => found.value.is_some() && found.holder != Some(stream.subject.id()),
-    };
-    Ok((!is_right).then(|| format!("{key} is held otherwise than follows from the state")))
+    for effect in step::effects(state) {
+        if !database.has_effect(stream, &effect.name)? {
+            return Ok(Some(format!("the effect {} is missing", effect.name)));
+        }
+    }
+    if let State::Message(message) = state {
+        for (agent, part, status) in parties(message) {
+            if database.party(stream, &agent)? != Some((part.to_owned(), status)) {
+                let what = format!("the part of {agent} is not in the mailboxes as it should be");
+                return Ok(Some(what));
+            }
+        }
+    }
+    holds::difference(database, stream, state)
+}
+
+/// Who takes part in a message, with part and status. A purged one is in no mailbox.
+fn parties(message: &Message) -> Vec<(String, &'static str, String)> {
+    if message.purged {
+        return Vec::new();
+    }
+    let recipients = message.recipients.iter();
+    let mut parties: Vec<_> =
+        recipients.map(|(agent, it)| (agent.to_string(), "to", it.to_string())).collect();
+    let from = &message.sent.from;
+    if !message.recipients.contains_key(from) {
+        parties.push((from.to_string(), "from", message.status().to_string()));
+    }
+    parties
 }
 
 /// After the last entry: no index row may exist that follows from no state. The states of
-/// `doubtful` streams were already reported as wrong.
+/// `doubtful` streams were already reported as wrong. Returns how many holds are of sessions.
 pub fn check_rows(
     database: &ReadOnly,
     doubtful: &HashSet<Stream>,
     findings: &mut Findings,
+) -> Result<u64, StoreError> {
+    check_deadlines(database, doubtful, findings)?;
+    check_outbox(database, doubtful, findings)?;
+    check_parties(database, doubtful, findings)?;
+    check_places(database, findings)?;
+    holds::check_rows(database, doubtful, findings)
+}
+
+/// The current state of a stream, if there is one that can be read.
+pub fn state_of(database: &ReadOnly, stream: &Stream) -> Result<Option<State>, StoreError> {
+    let snapshot = database.load(stream)?;
+    Ok(snapshot.and_then(|snapshot| State::from_text(&snapshot.state_text).ok()))
+}
+
+fn check_deadlines(
+    database: &ReadOnly,
+    doubtful: &HashSet<Stream>,
+    findings: &mut Findings,
 ) -> Result<(), StoreError> {
-    let mut last: Option<Due> = None;
+    let mut last = None;
     loop {
         let page = database.deadline_rows(last.as_ref(), PAGE_ROWS_MAX)?;
-        for Due { stream, deadline } in &page {
-            let state = database.load(stream)?.map(|snapshot| snapshot.state_text);
-            let follows = state.is_some_and(|text| {
-                State::from_text(&text)
-                    .is_ok_and(|state| step::deadlines(&state).contains(deadline))
-            });
-            if !follows && !doubtful.contains(stream) {
-                let Stream { teamspace, subject } = stream;
+        for due in page.iter().filter(|due| !doubtful.contains(&due.stream)) {
+            let state = state_of(database, &due.stream)?;
+            if !state.is_some_and(|state| step::deadlines(&state).contains(&due.deadline)) {
+                let Stream { teamspace, subject } = &due.stream;
                 findings.general(format_args!(
                     "the deadline {} of {subject} in {teamspace} follows from nothing",
-                    deadline.name
+                    due.deadline.name
                 ));
             }
-        }
-        last = page.into_iter().next_back();
-        if last.is_none() {
-            break;
-        }
-    }
-    let mut last: Option<TaskHoldRow> = None;
-    loop {
-        let page = database.task_hold_rows(last.as_ref(), PAGE_ROWS_MAX)?;
-        for row in &page {
-            check_hold(database, row, doubtful, findings)?;
         }
         last = page.into_iter().next_back();
         if last.is_none() {
@@ -78,30 +107,90 @@ pub fn check_rows(
     }
 }
 
-/// The hold of a task is what one of its handoffs left it as.
-fn check_hold(
+fn check_outbox(
     database: &ReadOnly,
-    row: &TaskHoldRow,
     doubtful: &HashSet<Stream>,
     findings: &mut Findings,
 ) -> Result<(), StoreError> {
-    let TaskHoldRow { teamspace, key, hold } = row;
-    let task_id = key.strip_prefix(derive::TASK).unwrap_or(key);
-    let handoffs = database.handoffs_of_task(teamspace, task_id)?;
-    let follows = handoffs.iter().any(|(stream, text)| {
-        let left = State::from_text(text).ok().and_then(|state| task_hold(stream, &state));
-        doubtful.contains(stream) || left.is_some_and(|(_, left)| left == *hold)
-    });
-    if !follows {
-        findings.general(format_args!("what is held of {key} in {teamspace} follows from nothing"));
+    // Every retry is due within this time, and a lease is shorter.
+    let latest = SystemClock.now().plus(RETRY_AFTER_MAX).plus(RETRY_AFTER_MAX);
+    let mut last = None;
+    loop {
+        let page = database.outbox_rows(last.as_ref(), PAGE_ROWS_MAX)?;
+        for row in page.iter().filter(|row| !doubtful.contains(&row.stream)) {
+            let Stream { teamspace, subject } = &row.stream;
+            if let Some(what) = outbox_problem(database, row, latest)? {
+                findings.general(format_args!(
+                    "the effect {} of {subject} in {teamspace} {what}",
+                    row.name
+                ));
+            }
+        }
+        last = page.into_iter().next_back();
+        if last.is_none() {
+            return Ok(());
+        }
     }
-    Ok(())
 }
 
-/// The key of the task, and what a handoff leaves there.
-fn task_hold(stream: &Stream, state: &State) -> Option<(String, HoldState)> {
-    let State::Handoff(handoff) = state else { return None };
-    let hold = derive::hold(handoff)?;
-    let holder = hold.occupied.then(|| stream.subject.id());
-    Some((hold.key, HoldState { holder, value: hold.value }))
+fn outbox_problem(
+    database: &ReadOnly,
+    row: &OutboxRow,
+    latest: Time,
+) -> Result<Option<&'static str>, StoreError> {
+    let state = state_of(database, &row.stream)?;
+    let wants = |state: State| step::effects(&state).iter().any(|it| it.name == row.name);
+    if !state.is_some_and(wants) {
+        return Ok(Some("follows from nothing"));
+    }
+    if row.leased_until > latest || row.due.is_some_and(|due| due > latest) {
+        return Ok(Some("is put off for longer than the server puts anything off"));
+    }
+    let is_given_up_without_try = row.due.is_none() && !row.has_error;
+    Ok(is_given_up_without_try.then_some("was given up without a failure"))
+}
+
+fn check_parties(
+    database: &ReadOnly,
+    doubtful: &HashSet<Stream>,
+    findings: &mut Findings,
+) -> Result<(), StoreError> {
+    let mut last = None;
+    loop {
+        let page = database.party_rows(last.as_ref(), PAGE_ROWS_MAX)?;
+        for row in &page {
+            let is_doubtful = row.stream.as_ref().is_some_and(|it| doubtful.contains(it));
+            if !is_doubtful && !is_party(database, row)? {
+                let PartyRow { agent, teamspace, .. } = row;
+                findings.general(format_args!(
+                    "a message in the mailbox of {agent} in {teamspace} follows from nothing"
+                ));
+            }
+        }
+        last = page.into_iter().next_back();
+        if last.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+fn is_party(database: &ReadOnly, row: &PartyRow) -> Result<bool, StoreError> {
+    let Some(stream) = &row.stream else { return Ok(false) };
+    let Some(State::Message(message)) = state_of(database, stream)? else { return Ok(false) };
+    let own = |(agent, part, status): &(String, &str, String)| {
+        *agent == row.agent && *part == row.part && *status == row.status
+    };
+    Ok(stream.teamspace.as_str() == row.teamspace && parties(&message).iter().any(own))
+}
+
+/// A cursor that was moved back repeats what is safe to repeat. One that was moved forward skips
+/// entries, which cannot be told from having done them; but none is past the end.
+fn check_places(database: &ReadOnly, findings: &mut Findings) -> Result<(), StoreError> {
+    let newest = database.newest()?;
+    for (follower, seq) in database.place_rows()? {
+        if !u64::try_from(seq).is_ok_and(|seq| seq <= newest) {
+            findings.general(format_args!("the cursor of {follower} is not within the ledger"));
+        }
+    }
+    Ok(())
 }

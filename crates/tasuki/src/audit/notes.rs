@@ -8,6 +8,7 @@ use engine::ports::store::Sealed;
 use protocol::audit::Auditor;
 use protocol::checkpoint::{Checkpoint, Verifier};
 use protocol::merkle::Edge;
+use protocol::row_mac::RowKey;
 use protocol::time::{Span, Time};
 
 use super::Options;
@@ -20,6 +21,8 @@ pub struct Beside {
     pub key: Option<String>,
     pub newest: Option<String>,
     pub log: Option<checkpoint_file::Log>,
+    /// Authenticates rows, where the caller can read the key of the server.
+    pub row_key: Option<RowKey>,
 }
 
 impl Beside {
@@ -33,6 +36,7 @@ impl Beside {
             key: read(ledger_key::PUBLIC_FILE)?,
             newest: read(checkpoint_file::NEWEST_FILE)?,
             log: read(checkpoint_file::LOG_FILE)?.map(|text| checkpoint_file::split_log(&text)),
+            row_key: ledger_key::row_key(folder),
         })
     }
 }

@@ -32,9 +32,12 @@ pub struct Report {
 /// Entries that were sealed and are gone, on the record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fork {
-    /// The first entry that was lost, or may have been.
-    pub first_lost: u64,
-    pub last_lost: u64,
+    /// The first entry that was lost, or may have been. Without it, all entries before the fork are
+    /// there, and it is not known whether there were more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_lost: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_lost: Option<u64>,
     /// The entry that declares it.
     pub declared_in: u64,
     pub declared_by: String,
@@ -118,7 +121,11 @@ impl Findings {
 
 impl From<audit::Fork> for Fork {
     fn from(fork: audit::Fork) -> Self {
-        let audit::Fork { seq, actor, at, first_lost, last_lost, reason } = fork;
+        let audit::Fork { seq, actor, at, lost, reason } = fork;
+        let (first_lost, last_lost) = match lost {
+            audit::LostRange::Entries { first, last } => (Some(first), Some(last)),
+            audit::LostRange::Unknown => (None, None),
+        };
         let (declared_in, declared_by, declared_at) = (seq, actor, at);
         Self { first_lost, last_lost, declared_in, declared_by, declared_at, reason }
     }
@@ -126,11 +133,14 @@ impl From<audit::Fork> for Fork {
 
 impl fmt::Display for Fork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lost = EntryPlace::Range { first: self.first_lost, last: self.last_lost };
         let Fork { declared_in, declared_by, declared_at, reason, .. } = self;
+        let lost = match (self.first_lost, self.last_lost) {
+            (Some(first), Some(last)) => format!("{}: lost", EntryPlace::Range { first, last }),
+            (_, _) => "not known whether entries were lost, for want of a checkpoint".to_owned(),
+        };
         write!(
             f,
-            "{lost}: lost; {declared_by} declared the fork in entry {declared_in} at \
+            "{lost}; {declared_by} declared the fork in entry {declared_in} at \
              {declared_at}: {reason}"
         )
     }

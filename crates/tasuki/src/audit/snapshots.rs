@@ -9,6 +9,7 @@ use protocol::conversation::Conversation;
 use protocol::handoff::Handoff;
 use protocol::ledger::{Entry, Stream};
 use protocol::message::Message;
+use protocol::row_mac::{self, Mac, RowKey};
 use protocol::step::State;
 use protocol::time::Time;
 use protocol::transfer::Transfer;
@@ -24,15 +25,17 @@ use super::report::Findings;
 #[derive(Debug)]
 pub struct Snapshots<'d> {
     database: &'d ReadOnly,
+    /// Without it, MACs are not checked.
+    key: Option<&'d RowKey>,
     places: VecDeque<SnapshotPlace>,
     /// Streams whose snapshots are wrong or in the wrong place. They were reported already.
     doubtful: HashSet<Stream>,
 }
 
 impl<'d> Snapshots<'d> {
-    pub fn of(database: &'d ReadOnly) -> Result<Self, StoreError> {
+    pub fn of(database: &'d ReadOnly, key: Option<&'d RowKey>) -> Result<Self, StoreError> {
         let places = database.snapshot_places()?.into();
-        Ok(Self { database, places, doubtful: HashSet::new() })
+        Ok(Self { database, key, places, doubtful: HashSet::new() })
     }
 
     /// After an entry was pushed: compares the snapshot that ends with it, if one does.
@@ -71,8 +74,7 @@ impl<'d> Snapshots<'d> {
                 continue;
             }
             let Some(end) = auditor.settle(&entry.stream) else { continue };
-            let what = difference(&found, &end, entry.at)
-                .or_else(|| self.difference_remembered(&entry.stream, end.state.as_deref()));
+            let what = self.difference(&found, &end, entry);
             if let Some(what) = what {
                 findings.about(EntryPlace::of(number, entry), what);
                 self.doubtful.insert(entry.stream.clone());
@@ -80,8 +82,27 @@ impl<'d> Snapshots<'d> {
         }
     }
 
-    fn difference_remembered(&self, stream: &Stream, state: Option<&State>) -> Option<String> {
-        match derived_rows::difference(self.database, stream, state?) {
+    fn difference(&self, found: &SnapshotRow, end: &End, entry: &Entry) -> Option<String> {
+        let stream = &entry.stream;
+        if let Some(what) = difference(found, end, entry.at) {
+            return Some(what);
+        }
+        if self.key.is_some_and(|key| found.mac != Some(mac_of(found, key))) {
+            return Some("the snapshot of the stream was not written by the server".to_owned());
+        }
+        let own = State::from_text(&found.state_text);
+        let state = match (&end.state, self.key) {
+            (Some(state), _) => state,
+            // A state that has an erased entry behind it cannot be computed. Its MAC vouches for
+            // it.
+            (None, Some(_)) => match &own {
+                Ok(own) if !is_found_by(own, &found.columns) => return Some(other_columns()),
+                Ok(own) => own,
+                Err(_) => return Some("the snapshot of the stream cannot be read".to_owned()),
+            },
+            (None, None) => return None,
+        };
+        match derived_rows::difference(self.database, stream, state) {
             Ok(difference) => difference,
             Err(error) => Some(format!("what is remembered of it cannot be read: {error}")),
         }
@@ -122,6 +143,29 @@ impl<'d> Snapshots<'d> {
     }
 }
 
+/// Whether the MAC of a snapshot does not match.
+pub fn mac_problem(
+    database: &ReadOnly,
+    place: SnapshotPlace,
+    key: &RowKey,
+) -> Result<Option<String>, StoreError> {
+    let Some(found) = database.snapshot_row(place)? else { return Ok(None) };
+    let Stream { teamspace, subject } = &found.stream;
+    let is_ours = found.mac == Some(mac_of(&found, key));
+    Ok((!is_ours)
+        .then(|| format!("the snapshot of {subject} in {teamspace} was not written by the server")))
+}
+
+fn mac_of(found: &SnapshotRow, key: &RowKey) -> Mac {
+    let SnapshotRow { stream, position, head, at, state_text, .. } = found;
+    let (position, at) = (*position, *at);
+    key.of_snapshot(row_mac::SnapshotRow { stream, position, head, at, state_text })
+}
+
+fn other_columns() -> String {
+    "the snapshot of the stream has other columns than follow from its state".to_owned()
+}
+
 /// The state as the first releases stored it: without what an owner said about the work when it
 /// began, and without whether a verifier was asked. Their snapshots are still in that form.
 fn as_first_kept(state: &State) -> State {
@@ -154,7 +198,7 @@ fn difference(found: &SnapshotRow, end: &End, at: Time) -> Option<String> {
         return differs("another state than follows from the entries");
     }
     if !is_found_by(state, &found.columns) {
-        return differs("other columns than follow from its state");
+        return Some(other_columns());
     }
     None
 }
@@ -187,6 +231,9 @@ fn is_found_by(state: &State, columns: &Columns) -> bool {
         (State::Message(message), Columns::Message(columns)) => {
             *columns == message_columns_of(message)
         }
+        (State::Message(message), Columns::Stream { kind, secret_hash }) => {
+            message.purged && kind == "message" && secret_hash.is_none()
+        }
         (State::Conversation(conversation), Columns::Conversation(columns)) => {
             *columns == conversation_columns_of(conversation)
         }
@@ -194,10 +241,7 @@ fn is_found_by(state: &State, columns: &Columns) -> bool {
             State::Handoff(_),
             Columns::Stream { .. } | Columns::Message(_) | Columns::Conversation(_),
         )
-        | (
-            State::Message(_),
-            Columns::Stream { .. } | Columns::Handoff(_) | Columns::Conversation(_),
-        )
+        | (State::Message(_), Columns::Handoff(_) | Columns::Conversation(_))
         | (
             State::Conversation(_),
             Columns::Stream { .. } | Columns::Handoff(_) | Columns::Message(_),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use adapters::{checkpoint_file, durable, ledger_key};
 use anyhow::{Context, Result, bail};
+use engine::ledger::fork::Doubt;
 use protocol::time::Time;
 use serde::Serialize;
 use store::sqlite::{FILE_NAME, FolderLock, LOCK_FILE};
@@ -79,6 +80,8 @@ pub fn restore(
     let moved_to = move_aside(&database, now)?;
     // Before the database: a server must not find one and make a key for it.
     kept.put_beside(&data)?;
+    // The next start checks the rows against the ledger and signs them.
+    ledger_key::forget_signed_rows(&data)?;
     beginning.finish(&database)?;
     let behind = match &kept.beside.key {
         Some(key) => checkpoint_check::behind(&data, None, key.trim_end())?,
@@ -92,7 +95,7 @@ pub fn restore(
         n_entries,
         n_sealed,
         moved_to,
-        lost_size: behind.map(|behind| behind.lost.size),
+        lost_size: behind.filter(|it| it.doubt == Doubt::Lost).map(|it| it.lost.size),
     })
 }
 
@@ -173,8 +176,11 @@ impl Kept {
         let text = |path: &Path| -> Result<Option<String>> {
             Ok(read(path)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
         };
-        let beside =
-            Beside { key: text(&names.public_key)?, newest: text(&names.checkpoint)?, log: None };
+        let beside = Beside {
+            key: text(&names.public_key)?,
+            newest: text(&names.checkpoint)?,
+            ..Beside::default()
+        };
         let digest =
             files::digest(from).with_context(|| format!("cannot read {}", from.display()))?;
         let noted = text(&names.digest)?;

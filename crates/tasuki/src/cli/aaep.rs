@@ -35,7 +35,7 @@ pub struct AaepArgs {
 
 #[derive(Debug, Subcommand)]
 enum AaepCommand {
-    /// Delete the words of a session from the record, as an operator; a session that runs is ended
+    /// Delete the words of a session from the record, as an operator; also ends an open session
     Erase(erase::EraseArgs),
     /// List and rotate the keys that sign the manifest
     Keys(keys::KeysArgs),

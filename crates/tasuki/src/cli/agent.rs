@@ -22,7 +22,7 @@ pub struct AgentArgs {
 
 #[derive(Debug, Subcommand)]
 enum AgentCommand {
-    /// Add an agent, or change what it shows; what is not named stays as it is
+    /// Add an agent, or change what it shows; fields without a flag keep their values
     Register {
         /// The agent's id: a-z, 0-9, '.', '_' and '-'
         id: AgentId,

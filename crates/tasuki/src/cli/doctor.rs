@@ -1,9 +1,10 @@
 //! `tasuki doctor`: is this data folder sound, and does its server answer? Changes nothing.
 
+use std::fs::Metadata;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use adapters::ledger_key;
+use adapters::{aaep_keys, ledger_key};
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
@@ -91,11 +92,19 @@ fn key(data: &Path) -> DoctorFinding {
             ),
         ),
         Err(_) => bad(check, "there is none; the first start makes it".to_owned()),
-        Ok(metadata) if metadata.permissions().mode() & 0o077 != 0 => {
+        Ok(metadata) if is_exposed(&metadata) => {
             bad(check, "it can be read by others; chmod 600 it".to_owned())
+        }
+        Ok(_) if std::fs::metadata(data.join(aaep_keys::FILE)).is_ok_and(|it| is_exposed(&it)) => {
+            let file = aaep_keys::FILE;
+            bad(check, format!("{file} can be read by others, so no server starts; chmod 600 it"))
         }
         Ok(_) => good(check, "only its owner can read it".to_owned()),
     }
+}
+
+fn is_exposed(metadata: &Metadata) -> bool {
+    metadata.permissions().mode() & 0o077 != 0
 }
 
 fn database(data: &Path) -> DoctorFinding {

@@ -51,7 +51,7 @@ enum HandoffCommand {
         /// A JSON file with the offer; `-` reads standard input
         file: PathBuf,
     },
-    /// List the handoffs in a model's message history and check that its provider takes it
+    /// List the handoffs in a model's message history, and check that its provider accepts it
     #[command(args = offline())]
     Detect {
         /// A JSON file with the messages; `-` reads standard input

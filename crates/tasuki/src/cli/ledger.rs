@@ -18,7 +18,7 @@ pub struct LedgerArgs {
 
 #[derive(Debug, Subcommand)]
 enum LedgerCommand {
-    /// Resume after lost entries, as after a restore: what is missing is declared on the record
+    /// Resume after lost entries, as after a restore; the ledger records what is missing
     Fork {
         /// Why they are gone
         #[arg(long, value_name = "TEXT")]
@@ -45,7 +45,11 @@ pub async fn run(args: LedgerArgs) -> Result<u8> {
             "declared: the ledger goes on after entry {kept}, without what the checkpoint of \
              {lost} entries vouched for"
         )),
-        (_, _) => output::remark("nothing to declare: the ledger is not behind a checkpoint"),
+        (Some(kept), None) => output::line(&format!(
+            "declared: the ledger goes on after entry {kept}; no checkpoint says whether there \
+             were more"
+        )),
+        (None, _) => output::remark("nothing to declare: the ledger is not behind a checkpoint"),
     }
     Ok(exit_code::OK)
 }

@@ -43,7 +43,7 @@ enum TeamspaceCommand {
     List,
     /// Show your teamspace and its settings
     Show,
-    /// Change your teamspace; what is not named stays as it is
+    /// Change your teamspace; fields without a flag keep their values
     Set(SetArgs),
     /// List the agents of your teamspace, and what each is trusted with
     Members,

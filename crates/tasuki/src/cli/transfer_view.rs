@@ -1,4 +1,4 @@
-//! What the answers about a transfer have, for all who show it.
+//! The fields of a transfer in answers.
 
 use serde_json::Value;
 

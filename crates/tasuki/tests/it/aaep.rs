@@ -1,7 +1,7 @@
 //! Agents' announcements over HTTP: a session from its start to its end, with a person who decides,
 //! and everything that is refused on the way.
 
-mod bank;
+pub mod bank;
 mod lines;
 mod listener;
 mod story;
@@ -9,10 +9,10 @@ mod terms;
 mod troubles;
 
 mod announced;
+mod announcement_follower;
 mod banking;
 mod callback;
-mod ear;
-mod requested;
+mod session_handoffs;
 
 mod transports;
 

@@ -311,7 +311,7 @@ async fn another_ledger_of_the_same_length_is_behind_too() {
     let report = verify(&twin, &[fs::read_to_string(server.data.join("checkpoint")).unwrap()]);
     assert!(report.is_sound(), "{report:?}");
     let fork = &report.forks[0];
-    assert!(fork.first_lost <= lost && fork.last_lost == lost, "{fork:?}");
+    assert!(fork.first_lost <= Some(lost) && fork.last_lost == Some(lost), "{fork:?}");
 }
 
 #[tokio::test]
@@ -389,7 +389,7 @@ async fn check_read_only(server: &Server, kept: u64, lost: u64) {
 fn check_forked(report: &Report, kept: u64, lost: u64) {
     assert!(report.is_sound(), "{report:?}");
     let [fork] = &report.forks[..] else { panic!("{report:?}") };
-    assert_eq!((fork.first_lost, fork.last_lost), (kept + 1, lost));
+    assert_eq!((fork.first_lost, fork.last_lost), (Some(kept + 1), Some(lost)));
     assert_eq!((fork.declared_in, fork.declared_by.as_str()), (kept + 1, "operator:local"));
     assert_eq!(fork.reason, "the disk died");
 }

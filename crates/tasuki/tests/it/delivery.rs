@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use adapters::artifacts::{Artifacts, Settings};
-use adapters::effect_runner::Outside;
+use adapters::effect_runner::EffectRunner;
 use adapters::webhook::Webhook;
 use engine::Engine;
 use engine::loops::outbox_pools::places_of_teamspace;
@@ -45,7 +45,7 @@ struct World {
     store: Arc<Sqlite>,
     engine: Engine,
     clock: Arc<ManualClock>,
-    outside: Outside,
+    outside: EffectRunner,
     stream: Stream,
     customer: Caller,
     _folder: TempDir,
@@ -60,7 +60,7 @@ impl World {
         let artifacts = Artifacts::new(Settings::default()).expect("no roots, no trouble");
         let key = WakeKey::from_seed(&SEED);
         let webhook = Webhook::new(key, allow_private_addresses).taking_at_most(300);
-        let outside = Outside::new(artifacts, None, webhook);
+        let outside = EffectRunner::new(artifacts, None, webhook);
         let conversation: ConversationId = engine.new_conversation_id();
         let subject = Subject::Conversation(conversation);
         let stream = Stream { teamspace: default_teamspace(), subject };

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use crate::ledger::{self, Ledger, eventually, until_idle};
 use crate::load::{Load, Repeat, Tokens, WRITERS};
 use crate::power_loss::{Random, compile};
-use crate::server::{Server, is_full_run, ok, refused_start, seed};
+use crate::server::{Server, is_full_run, ok, refused, refused_start, seed};
 
 const SIGABRT: i32 = 6;
 
@@ -188,10 +188,10 @@ async fn a_full_disk_fails_commands_and_nothing_else() {
             disk.order(Order { what, nth: 1, times: FOR_GOOD, ending: "*" });
         };
         tokio::join!(load.run(&crew, usize::MAX), fill_up);
-        let refused = load.unanswered();
-        assert_eq!(refused.len(), WRITERS);
+        let unanswered = load.unanswered();
+        assert_eq!(unanswered.len(), WRITERS);
         let ledger = Ledger::read(&disk.data).unwrap();
-        for request in &refused {
+        for request in &unanswered {
             assert_eq!(request.code.as_deref(), Some("storage_full"), "{request:?}");
             assert_eq!(ledger.effect_of(request), None, "nothing was changed: {request:?}");
         }
@@ -200,10 +200,12 @@ async fn a_full_disk_fails_commands_and_nothing_else() {
             if disk.met().len() > n_met { Ok(()) } else { Err("it has not".to_owned()) }
         })
         .await;
-        ok(&crew.alice, Call::get("/readyz")).await;
+        let ready = refused(&crew.alice, Call::get("/readyz")).await;
+        assert_eq!(ready.body["code"], "storage_full");
         let listed = ok(&crew.alice, Call::get("/v1/handoffs?limit=10")).await;
         assert_eq!(listed["items"].as_array().unwrap().len(), 10);
         disk.mend();
+        ok(&crew.alice, Call::get("/readyz")).await;
         check_repeats(&disk, &mut load, &server, &tokens).await;
     }
     assert_eq!(server.stop(), Some(0));

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
+use tasuki::audit::{Options, Source, verify};
 use tasuki::client::Call;
 
 use crate::ledger;
@@ -154,6 +155,11 @@ async fn a_ledger_without_a_checkpoint_is_read_only_until_it_is_declared() {
         initiate(&server.with_token(&stage.token), "T-9", "bob").await;
         assert_eq!(server.stop(), Some(0));
         assert!(is_complete(&data, None));
+        let source = Source::Data(data);
+        let report = verify(&source, &Options::default(), &mut |_, _| {}).expect("it is read");
+        let [fork] = &report.forks[..] else { panic!("one fork: {report:?}") };
+        // All entries are there, and no checkpoint says that there were more.
+        assert_eq!((fork.first_lost, fork.last_lost), (None, None), "{fork}");
     }
 }
 

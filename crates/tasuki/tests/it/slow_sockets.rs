@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use engine::ports::clock::Stopwatch;
+use serde_json::json;
+use tasuki::client::Call;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-use crate::server::{Server, is_full_run, offer, raise_open_files};
+use crate::server::{Server, is_full_run, offer, ok, raise_open_files};
 use crate::wire::{Line, Request};
 
 /// The limits, whatever the number of connections.
@@ -28,6 +30,50 @@ const PACE: Duration = Duration::from_millis(10);
 
 /// Samples of each good caller before the slow ones come. Enough for a 99th percentile.
 const SAMPLES: usize = 250;
+
+/// A body that was announced counts before it is read: one that never ends would hold its memory.
+#[tokio::test]
+async fn a_body_beyond_the_quota_is_not_waited_for() {
+    let server = Server::start();
+    let shop = server.agent("shop");
+    server.agent("bob");
+    let opened = ok(&shop, Call::post("/v1/conversations", json!({ "agent": "bob" }))).await;
+    let token = opened["customer_token"].as_str().expect("a token");
+    let path =
+        format!("/v1/conversations/{}/messages", opened["conversation_id"].as_str().unwrap());
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nhost: tasuki\r\nauthorization: Bearer {token}\r\n\
+         content-type: application/json\r\ncontent-length: 1000000\r\n\r\n{{"
+    );
+    let mut asked = JoinSet::new();
+    for _ in 0..28 {
+        let mut line = TcpStream::connect(server.address()).await.expect("a connection");
+        line.write_all(head.as_bytes()).await.expect("it is taken");
+        asked.spawn(async move {
+            let mut answer = [0; 12];
+            line.read_exact(&mut answer).await.expect("it is answered");
+            (answer, line)
+        });
+    }
+    // The share of a minute is 16 MiB, and a little comes back meanwhile. The others wait for the
+    // rest of their bodies.
+    let mut waiting = Vec::new();
+    for _ in 0..8 {
+        let (answer, line) = asked.join_next().await.expect("one more").expect("no panic");
+        assert_eq!(&answer, b"HTTP/1.1 429");
+        waiting.push(line);
+    }
+    // Without an announced length, what has arrived counts.
+    let head = head.replace("content-length: 1000000", "transfer-encoding: chunked");
+    let mut line = TcpStream::connect(server.address()).await.expect("a connection");
+    let chunk = format!("{}{:x}\r\n", head.trim_end_matches('{'), 900_000);
+    line.write_all(chunk.as_bytes()).await.expect("it is taken");
+    // The server may have refused it before all of it is sent.
+    let _ = line.write_all(&vec![b' '; 900_000]).await;
+    let mut answer = [0; 12];
+    line.read_exact(&mut answer).await.expect("it is refused at once");
+    assert_eq!(&answer, b"HTTP/1.1 429");
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn slow_and_silent_connections_are_closed_and_others_do_not_notice() {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use adapters::artifacts::{Artifacts, Settings};
-use adapters::effect_runner::Outside;
+use adapters::effect_runner::EffectRunner;
 use adapters::webhook::Webhook;
 use engine::Engine;
 use engine::ports::clock::ManualClock;
@@ -35,7 +35,7 @@ const SEED: [u8; 32] = [7; 32];
 struct World {
     engine: Engine,
     clock: Arc<ManualClock>,
-    outside: Outside,
+    outside: EffectRunner,
     _folder: TempDir,
 }
 
@@ -48,7 +48,12 @@ impl World {
         let artifacts = Artifacts::new(Settings::default()).expect("no roots, no trouble");
         let key = WakeKey::from_seed(&SEED);
         let webhook = Webhook::new(key, allow_private_addresses).taking_at_most(300);
-        Self { engine, clock, outside: Outside::new(artifacts, None, webhook), _folder: folder }
+        Self {
+            engine,
+            clock,
+            outside: EffectRunner::new(artifacts, None, webhook),
+            _folder: folder,
+        }
     }
 
     async fn bob_is_called_at(&self, url: &str) {

@@ -98,7 +98,8 @@ const DECISIONS: &str = r"
 ## Where ours is stricter
 
 - Whether a reply is in time is decided by our clock, from when the question reached us.
-- What is irreversible never defaults to accept, also at low risk; nor does what takes effort to reverse, at medium and high risk.
+- An irreversible action never defaults to accept, even at low risk. An action that takes effort to reverse does not at medium and
+  high risk.
 - A default never allows an irreversible call, and neither does an accept of what was said to be `reversible`, or `irreversible: false`.
 - The last word counts: a reject, a timeout or a withdrawal takes back an earlier accept of the same action that was not used yet.
 - A reject is always allowed, whatever `allowed_replies` says.

@@ -132,8 +132,8 @@ impl Listening {
         let list = List { teamspace, of, before: None, limit: SESSIONS_LOOKED_AT_MAX };
         let mut sessions = Vec::new();
         for row in self.engine.store.list(list).await? {
-            let state = self.engine.read().read_state(&row.stream, &row.state_text).await?;
-            if let State::Session(session) = state {
+            let state = self.engine.read().listed_state(&row).await?;
+            if let Some(State::Session(session)) = state {
                 sessions.push((row.stream, *session));
             }
         }

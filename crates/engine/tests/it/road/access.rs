@@ -160,6 +160,9 @@ async fn a_token_ends_when_it_says() {
     assert!(bearer(&server, "secret").await.is_some());
     server.clock.advance(Span::from_millis(1));
     assert_eq!(bearer(&server, "secret").await, None);
+    server.clock.set(start());
+    assert_eq!(bearer(&server, "secret").await, None, "the clock went back");
+    server.clock.advance(Span::from_minutes(1));
     let subject = Subject::Token(server.engine.new_token_id());
     let stream = Stream { teamspace: default_teamspace(), subject };
     let late = Grant { expires_at, ..grant("barry", BearerKind::Agent) };

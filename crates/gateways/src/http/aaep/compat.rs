@@ -134,7 +134,7 @@ pub async fn sessions(
 }
 
 async fn body_text(gateway: &Aaep, body: Body) -> Result<String, Response> {
-    let read = read_body(body, MESSAGE_BYTES_MAX, gateway.limits.body_read_ms_max).await;
+    let read = read_body(body, MESSAGE_BYTES_MAX, gateway.limits.body_read_ms_max, |_| true).await;
     let bytes = read.map_err(|error| garbage(&Problem::from(error).detail))?;
     String::from_utf8(bytes.to_vec()).map_err(|_| garbage("body: expected JSON in UTF-8"))
 }

@@ -16,6 +16,7 @@ use engine::ports::store::StoreError;
 use engine::road::submit::SubmitError;
 use futures_util::StreamExt;
 use futures_util::stream::{FuturesOrdered, FuturesUnordered};
+use protocol::caller::Caller;
 use protocol::ids::{SessionId, SubscriptionId};
 use protocol::time::Span;
 use tokio::sync::watch;
@@ -94,6 +95,14 @@ struct Subscribed {
     id: SubscriptionId,
     listening: Listening,
     tells_places: bool,
+}
+
+impl Subscribed {
+    /// The place up to which everything was told.
+    fn place(&self, gateway: &Aaep, caller: &Caller) -> Option<String> {
+        let so_far = self.listening.place()?;
+        Some(words::place(&cursors::announced_so_far(gateway, &caller.teamspace, so_far)))
+    }
 }
 
 /// A message with events, and its result.
@@ -261,7 +270,11 @@ impl<W: Wire> ConnectionState<W> {
         }
         let Connection { gateway, asker, .. } = &self.connection;
         let sealed = |at| cursors::announced(gateway, &asker.caller.teamspace, at);
-        said.extend(last.filter(|_| own.tells_places).map(|at| words::place(&sealed(at))));
+        let place = match last {
+            Some(at) => Some(words::place(&sealed(at))),
+            None => own.place(gateway, &asker.caller),
+        };
+        said.extend(place.filter(|_| own.tells_places));
         Ok(said)
     }
 

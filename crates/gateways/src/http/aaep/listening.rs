@@ -75,7 +75,7 @@ impl Aaep {
         Host {
             producer,
             manifest_uri: None,
-            signed_manifest: self.vouching.as_ref().map(|vouching| vouching.signed_manifest()),
+            signed_manifest: self.manifest_signer.as_ref().map(|signer| signer.signed_manifest()),
         }
     }
 }
@@ -99,7 +99,8 @@ impl FromRequest<Aaep> for Message {
             let detail = "content-type: expected application/json";
             return Err(Problem::new("unsupported_media_type", detail).field("content-type"));
         }
-        let bytes = read_body(body, MESSAGE_BYTES_MAX, gateway.limits.body_read_ms_max).await?;
+        let read_ms_max = gateway.limits.body_read_ms_max;
+        let bytes = read_body(body, MESSAGE_BYTES_MAX, read_ms_max, |_| true).await?;
         let text = std::str::from_utf8(&bytes)
             .map_err(|_| Problem::new("json_invalid", "body: expected JSON in UTF-8"))?;
         let message = match read_handshake(text) {
@@ -326,6 +327,10 @@ impl OpenListening {
         while text.len() < CHUNK_BYTES {
             let Some(told) = self.listening.ready() else { break };
             self.frame(&mut text, &told);
+        }
+        // After the copies with which a stream begins, a listener can resume at once.
+        if self.listening.place().is_some() && std::mem::take(&mut self.lacks_id) {
+            text.extend_from_slice(&self.sign_of_life(": place"));
         }
         Bytes::from(text)
     }

@@ -8,7 +8,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use engine::aaep::manifest_signing::{Ending, Published, Vouching};
+use engine::aaep::manifest_signing::{Ending, ManifestSigner, Published};
 use protocol::canonical;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -66,8 +66,8 @@ pub async fn keys(State(gateway): State<Aaep>, headers: HeaderMap) -> Response {
 
 pub async fn list(State(gateway): State<Aaep>, asker: Asker) -> Result<Json<KeysView>, Problem> {
     runs_the_server(asker)?;
-    let vouching = vouching(&gateway)?;
-    Ok(Json(view(vouching.list())))
+    let manifest_signer = manifest_signer(&gateway)?;
+    Ok(Json(view(manifest_signer.list())))
 }
 
 pub async fn rotate(
@@ -76,13 +76,13 @@ pub async fn rotate(
 ) -> Result<Json<KeysView>, Problem> {
     let (write, input) = write.split();
     runs_the_server(write.asker)?;
-    let vouching = vouching(&gateway)?;
+    let manifest_signer = manifest_signer(&gateway)?;
     let ending = if input.compromised { Ending::Compromised } else { Ending::Retired };
     let seeds = [gateway.engine.new_secret(), gateway.engine.new_secret()];
     let now = gateway.engine.clock().now();
     // It blocks on the disk.
     let rotating = tokio::task::spawn_blocking(move || {
-        vouching.rotate(input.kid.as_deref(), ending, &seeds, now)
+        manifest_signer.rotate(input.kid.as_deref(), ending, &seeds, now)
     });
     match rotating.await {
         Ok(Ok(listed)) => Ok(Json(view(listed))),
@@ -97,8 +97,8 @@ pub async fn rotate(
     }
 }
 
-fn vouching(gateway: &Aaep) -> Result<Arc<Vouching>, Problem> {
-    gateway.vouching.clone().ok_or_else(|| Problem::not_found("manifest"))
+fn manifest_signer(gateway: &Aaep) -> Result<Arc<ManifestSigner>, Problem> {
+    gateway.manifest_signer.clone().ok_or_else(|| Problem::not_found("manifest"))
 }
 
 fn published(
@@ -107,10 +107,10 @@ fn published(
     kind: &'static str,
     choose: impl FnOnce(Published) -> String,
 ) -> Response {
-    let Ok(vouching) = vouching(gateway) else {
+    let Ok(manifest_signer) = manifest_signer(gateway) else {
         return Problem::not_found("manifest").into_response();
     };
-    let text = choose(vouching.published(gateway.engine.clock().now()));
+    let text = choose(manifest_signer.published(gateway.engine.clock().now()));
     let hash = canonical::hex(&canonical::sha256(&[text.as_bytes()]));
     let tag = format!("\"{}\"", &hash[..32]);
     let known = headers.get(header::IF_NONE_MATCH).is_some_and(|known| known == tag.as_str());

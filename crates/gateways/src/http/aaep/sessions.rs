@@ -12,6 +12,7 @@ use engine::aaep::announce::session_stream;
 use engine::aaep::sessions::{DECISION_WAIT_MAX, Placed, Question, SESSION_EVENTS_PAGE_MAX};
 use engine::ports::store::ListOf;
 use protocol::caller::Caller;
+use protocol::form;
 use protocol::ids::SessionId;
 use protocol::rejection::Rejection;
 use protocol::session::event::{Handover, HandoverOutcome, Said};
@@ -23,12 +24,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 
-use crate::body::read_body;
 use crate::http::aaep::critical::count_critical;
 use crate::http::aaep::state::Aaep;
 use crate::http::shared::auth::{Asker, authenticate};
 use crate::http::shared::cursors;
-use crate::http::shared::input::{Named, Names, QueryParameters};
+use crate::http::shared::input::{Named, Names, QueryParameters, read_within_quota};
 use crate::http::shared::paging::{ListPage, parse_limit};
 use crate::http::shared::problem::Problem;
 
@@ -67,6 +67,7 @@ pub struct EventsRecorded {
 pub struct SessionsInput {
     /// `open`, or another status.
     #[serde(default)]
+    #[schemars(transform = form::one_of(["open", "completed", "errored", "cancelled"]))]
     pub status: Option<String>,
     #[serde(default)]
     pub limit: Option<String>,
@@ -216,8 +217,7 @@ impl FromRequest<Aaep> for Announce {
     async fn from_request(request: Request, gateway: &Aaep) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
         let caller = authenticate(gateway, &parts).await?.member()?.caller;
-        let bytes = read_body(body, EVENTS_BYTES_MAX, gateway.limits.body_read_ms_max).await?;
-        gateway.quotas.take(&caller, bytes.len(), gateway.now_ms())?;
+        let bytes = read_within_quota(gateway, &caller, body, EVENTS_BYTES_MAX).await?;
         let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let essence = kind.unwrap_or_default().split(';').next().unwrap_or_default().trim();
         let events = match essence.to_ascii_lowercase().as_str() {

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use axum::extract::FromRef;
-use engine::aaep::manifest_signing::Vouching;
+use engine::aaep::manifest_signing::ManifestSigner;
 
 use super::compat::lines::Lines;
 use super::compat::settings::Settings;
@@ -49,18 +49,22 @@ pub struct Shared {
     pub frames: RateLimiter,
     pub compat: Compat,
     /// The keys that sign the server's manifest.
-    pub vouching: Option<Arc<Vouching>>,
+    pub manifest_signer: Option<Arc<ManifestSigner>>,
 }
 
 impl Aaep {
-    pub fn new(messages: Messages, settings: Settings, vouching: Option<Arc<Vouching>>) -> Self {
+    pub fn new(
+        messages: Messages,
+        settings: Settings,
+        manifest_signer: Option<Arc<ManifestSigner>>,
+    ) -> Self {
         Self(Arc::new(Shared {
             gateway: messages.gateway.clone(),
             messages,
             critical: RateLimiter::new(PRODUCER_CRITICAL),
             frames: RateLimiter::new(AAEP_MESSAGES),
             compat: Compat { settings, lines: Lines::default() },
-            vouching,
+            manifest_signer,
         }))
     }
 }

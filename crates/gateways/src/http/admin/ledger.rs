@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use engine::ledger::fork::Doubt;
 use protocol::form;
 use protocol::ids::TeamspaceId;
 use protocol::notes::NOTES_BYTES_MAX;
@@ -28,7 +29,8 @@ pub struct ForkView {
     /// How many entries there were before the declaration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ledger_size: Option<u64>,
-    /// How many entries the lost checkpoint vouches for.
+    /// How many entries the lost checkpoint vouches for; absent if no checkpoint says whether any
+    /// were lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost_size: Option<u64>,
 }
@@ -49,6 +51,9 @@ pub async fn fork(
     Ok(Json(ForkView {
         declared: behind.is_some(),
         ledger_size: behind.map(|behind| behind.ledger_size),
-        lost_size: behind.map(|behind| behind.lost.size),
+        lost_size: behind.and_then(|behind| match behind.doubt {
+            Doubt::Lost => Some(behind.lost.size),
+            Doubt::NoWitness | Doubt::Foreign => None,
+        }),
     }))
 }

@@ -27,6 +27,7 @@ pub async fn readyz(State(gateway): State<Gateway>) -> Result<Json<serde_json::V
     // The number is not shown: it reveals how busy all teamspaces are, and this page needs no
     // token.
     gateway.engine.ledger().newest().await?;
+    gateway.engine.ledger().check_writable().await?;
     Ok(Json(json!({ "status": "ready" })))
 }
 

@@ -13,7 +13,6 @@ use protocol::handoff::sla::Slas;
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
 use protocol::rejection::Rejection;
-use protocol::step::State as Aggregate;
 use protocol::teamspace::{
     Command, Configuration, DESCRIPTION_BYTES_MAX, NAME_BYTES_MAX, Settings, Teamspace,
 };
@@ -218,18 +217,7 @@ async fn read(gateway: &Gateway, teamspace: &TeamspaceId) -> Result<TeamspaceVie
 }
 
 fn view(teamspace: &TeamspaceId, item: Option<&Item>) -> TeamspaceView {
-    let known = item.and_then(|item| match item.state.as_ref() {
-        Aggregate::Teamspace(known) => Some(known.clone()),
-        Aggregate::Handoff(_)
-        | Aggregate::Agent(_)
-        | Aggregate::Token(_)
-        | Aggregate::Ledger(_)
-        | Aggregate::Message(_)
-        | Aggregate::Graph(_)
-        | Aggregate::Subscription(_)
-        | Aggregate::Session(_)
-        | Aggregate::Conversation(_) => None,
-    });
+    let known = item.and_then(|item| item.state.as_teamspace().cloned());
     let unknown = || Teamspace { configuration: Configuration::default(), revision: 0 };
     let Teamspace { configuration, revision } = known.unwrap_or_else(unknown);
     let Configuration { name, description, settings } = configuration;

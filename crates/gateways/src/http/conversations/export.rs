@@ -25,9 +25,13 @@ use crate::http::shared::auth::Asker;
 use crate::http::shared::gateway::Gateway;
 use crate::http::shared::input::Named;
 use crate::http::shared::problem::Problem;
+use crate::http::shared::streams::OpenExport;
 
 /// Lines that are read at once. One may have 16 files, so these are at most 45 MB.
 const LINES_READ: usize = 16;
+
+/// Exports that one teamspace may have open at once. Each holds a few megabytes for its reader.
+const EXPORTS_PER_TEAMSPACE_MAX: usize = 8;
 
 /// Pages that wait for a slow reader.
 const PAGES_MAX: usize = 1;
@@ -43,6 +47,8 @@ pub async fn export(
         let who = "only the member that opened it, a coordinator or an operator may do this";
         return Err(Problem::new("not_allowed", who));
     }
+    let place =
+        OpenExport::take(&gateway.streams, &asker.caller.teamspace, EXPORTS_PER_TEAMSPACE_MAX)?;
     let reader = reader(&gateway, &asker.caller).await?;
     let shown = serde_json::to_value(view(reader, &item)?).expect("a view is plain data");
     let mut head = json!({ "kind": "conversation" });
@@ -54,7 +60,11 @@ pub async fn export(
     });
     let (pages, stream) = mpsc::channel(PAGES_MAX);
     let ends = Ends { head, end, n_lines, shows_seq: asker.is_server_operator() };
-    tokio::spawn(send(gateway, item.stream, reader, ends, pages));
+    let sending = send(gateway, item.stream, reader, ends, pages);
+    tokio::spawn(async move {
+        sending.await;
+        drop(place);
+    });
     let headers = [
         (header::CONTENT_TYPE, "application/x-ndjson; charset=utf-8"),
         (header::CACHE_CONTROL, "private, no-store"),

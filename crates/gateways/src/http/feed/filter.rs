@@ -9,6 +9,7 @@ use protocol::conversation::reader::Reader;
 use protocol::hidden::{first_hidden, make_visible};
 use protocol::ids::AgentId;
 use protocol::ledger::Subject;
+use protocol::visibility::parties::concerns;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -81,12 +82,8 @@ impl Filter {
             return Ok(None);
         }
         let line = &followed.sequenced;
-        let is_shown = self.reader.may_read(&line.entry.name)
-            && gateway
-                .engine
-                .access()
-                .may_read_event(&self.caller, &line.entry, followed.event())
-                .await?;
+        let access = gateway.engine.access();
+        let is_shown = access.may_read_event(&self.caller, &line.entry, followed.event()).await?;
         let announced = match &self.subject {
             Some(Subject::Conversation(_)) => {
                 let sight = if is_shown { Sight::Entry } else { Sight::Status };
@@ -153,7 +150,7 @@ impl Filter {
         entry.stream.teamspace == self.caller.teamspace
             && self.subject.as_ref().is_none_or(|subject| entry.stream.subject == *subject)
             && self.kind.as_deref().is_none_or(|kind| is_of_kind(&entry.name, kind))
-            && self.agent.as_ref().is_none_or(|agent| concerns(followed, agent))
+            && self.agent.as_ref().is_none_or(|agent| concerns(agent, entry, followed.event()))
     }
 }
 
@@ -167,48 +164,4 @@ pub struct SubscriberNews {
 
 fn is_of_kind(name: &str, kind: &str) -> bool {
     name == kind || name.strip_prefix(kind).is_some_and(|rest| rest.starts_with('.'))
-}
-
-/// Whether an agent did it, is a party to it, or is its subject.
-fn concerns(followed: &Followed, agent: &AgentId) -> bool {
-    #[derive(Default, Deserialize)]
-    struct Named {
-        from: Option<String>,
-        to: Option<String>,
-    }
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum To {
-        One(String),
-        Several(Vec<String>),
-    }
-    #[derive(Deserialize)]
-    struct Body {
-        #[serde(default)]
-        parties: Named,
-        from: Option<String>,
-        to: Option<To>,
-        /// Of a conversation.
-        holder: Option<String>,
-    }
-    let entry = &followed.sequenced.entry;
-    if entry.actor.strip_prefix("agent:") == Some(agent.as_str()) {
-        return true;
-    }
-    if let Subject::Agent(subject) = &entry.stream.subject {
-        return subject == agent;
-    }
-    let body = entry.body.text().and_then(|text| serde_json::from_str::<Body>(text).ok());
-    body.is_some_and(|body| {
-        let to = match body.to {
-            Some(To::One(name)) => vec![name],
-            Some(To::Several(names)) => names,
-            None => Vec::new(),
-        };
-        [body.parties.from, body.parties.to, body.from, body.holder]
-            .into_iter()
-            .flatten()
-            .chain(to)
-            .any(|name| name == agent.as_str())
-    })
 }

@@ -25,7 +25,10 @@ pub async fn page() -> Response {
         for (name, schema) in schemas {
             let name = escape(name);
             body.push_str(&format!("<details id=\"{name}\"><summary>{name}</summary>"));
-            body.push_str(&format!("<pre>{}</pre></details>", escape(&pretty(schema))));
+            body.push_str(&format!(
+                "<pre tabindex=\"0\">{}</pre></details>",
+                escape(&pretty(schema))
+            ));
         }
     }
     let page = include_str!("../../../assets/reference.html").replace("<!--operations-->", &body);
@@ -48,7 +51,7 @@ fn section(operation: &Operation, described: &Value) -> String {
     let who = match operation.who {
         Who::Anyone => "Anyone may ask.",
         Who::Member => "Needs a token.",
-        Who::Party => "Needs a token, which may be that of the customer.",
+        Who::Party => "Needs the token of a participant; some steps are not for the customer.",
         Who::Operator => "Needs an operator's token.",
     };
     let request = example("Request", &described["requestBody"]["content"]);
@@ -59,7 +62,8 @@ fn section(operation: &Operation, described: &Value) -> String {
         "<section><h3 id=\"{id}\"><span class=\"method\">{method}</span> <code>{path}</code></h3>\
          <p><strong>{summary}</strong> {description}</p><p class=\"who\">{who}</p>\
          {request}{response}\
-         <details><summary>Parameters and schemas</summary><pre>{detail}</pre></details></section>",
+         <details><summary>Parameters and schemas</summary>\
+         <pre tabindex=\"0\">{detail}</pre></details></section>",
         id = operation.id,
         method = operation.method.to_uppercase(),
         path = escape(operation.path),
@@ -79,7 +83,7 @@ fn example(title: &str, content: &Value) -> String {
     }
     let text = example.as_str().map_or_else(|| pretty(example), str::to_owned);
     let (title, kind, text) = (escape(title), escape(kind), escape(&text));
-    format!("<h4>{title} <small>{kind}</small></h4><pre>{text}</pre>")
+    format!("<h4>{title} <small>{kind}</small></h4><pre tabindex=\"0\">{text}</pre>")
 }
 
 /// Turns text between backquotes into code.

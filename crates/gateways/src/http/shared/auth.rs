@@ -69,7 +69,7 @@ pub async fn authenticate(gateway: &Gateway, parts: &Parts) -> Result<Asker, Pro
         let address = gateway.proxies.client_address(peer.and_then(Peer::address), &parts.headers);
         match gateway.failures.check(&address, now_ms) {
             Ok(()) => problem,
-            Err(retry) => Problem::rate_limited(retry.seconds),
+            Err(retry) => Problem::too_many_failures(retry.seconds),
         }
     })?;
     if parts.extensions.get::<QueryNotTaken>().is_some() {

@@ -4,13 +4,13 @@
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
 
-use axum::body::Bytes;
+use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{FromRef, FromRequest, FromRequestParts, Path, Request as HttpRequest};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use engine::road::submit::Key;
 use protocol::callback::Ask;
-use protocol::caller::Principal;
+use protocol::caller::{Caller, Principal};
 use protocol::canonical::Hash;
 use protocol::conversation::command::Say;
 use protocol::ids::{
@@ -164,14 +164,42 @@ async fn read_with(
     let (parts, body) = request.into_parts();
     let asker = authenticate(gateway, &parts).await?;
     let limits = &gateway.limits;
-    let bytes = read_body(body, limits.body_bytes_max, limits.body_read_ms_max).await?;
-    gateway.quotas.take(&asker.caller, bytes.len(), gateway.now_ms())?;
+    let bytes = read_within_quota(gateway, &asker.caller, body, limits.body_bytes_max).await?;
     let bounds = Bounds { free_text: free_text(&asker), ..limits.json };
     let mut body = parse(&bounds, &parts, &bytes)?;
     let body_hash = canonical::sha256(&[canonical::canonical(&body).as_bytes()]);
     check_identity(&asker, &mut body)?;
     let key = given_key(gateway, &parts, body_hash)?;
     Ok(Write { asker, body, key })
+}
+
+/// Reads a body and takes it from the quotas of the caller. The announced length is taken before
+/// the body is read, and what was not announced as it arrives, because a body that is never
+/// finished takes memory too.
+pub async fn read_within_quota(
+    gateway: &Gateway,
+    caller: &Caller,
+    body: Body,
+    bytes_max: usize,
+) -> Result<Bytes, Problem> {
+    let announced = body.size_hint().lower();
+    let n_announced = usize::try_from(announced).unwrap_or(usize::MAX).min(bytes_max);
+    gateway.quotas.take(caller, n_announced, gateway.now_ms())?;
+    let (mut n_taken, mut n_read, mut refused) = (n_announced, 0, None);
+    let goes_on = |n_bytes: usize| {
+        n_read += n_bytes;
+        if n_read > n_taken {
+            let n_more = (n_read - n_taken).next_multiple_of(1024);
+            n_taken += n_more;
+            refused = gateway.quotas.take_more(caller, n_more, gateway.now_ms()).err();
+        }
+        refused.is_none()
+    };
+    let read = read_body(body, bytes_max, gateway.limits.body_read_ms_max, goes_on).await;
+    match (read, refused) {
+        (_, Some(refused)) => Err(refused),
+        (read, None) => Ok(read?),
+    }
 }
 
 /// Reads a document as it is, once the asker may send one.
@@ -183,8 +211,7 @@ pub async fn read_document(
 ) -> Result<Write<Bytes>, Problem> {
     let (parts, body) = request.into_parts();
     let asker = may_send(authenticate(gateway, &parts).await?)?;
-    let bytes = read_body(body, bytes_max, gateway.limits.body_read_ms_max).await?;
-    gateway.quotas.take(&asker.caller, bytes.len(), gateway.now_ms())?;
+    let bytes = read_within_quota(gateway, &asker.caller, body, bytes_max).await?;
     check_is_json(&parts)?;
     let key = given_key(gateway, &parts, canonical::sha256(&[&bytes]))?;
     Ok(Write { asker, body: bytes, key })

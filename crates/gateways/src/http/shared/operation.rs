@@ -16,7 +16,7 @@ pub struct Operation {
     pub request: Option<MakeSchema>,
     pub response: Response,
     pub status: u16,
-    /// Whether a repeat with the same key takes effect once. Of no meaning for reads.
+    /// Whether a repeat with the same key takes effect once. Ignored for reads.
     pub is_keyed: bool,
 }
 

@@ -163,6 +163,12 @@ impl Problem {
         self
     }
 
+    /// Refused logins are counted by address, as there may be no token.
+    pub fn too_many_failures(seconds: u64) -> Self {
+        let detail = "too many requests without a valid token from this address";
+        Self::new("rate_limited", detail).retry_after(seconds)
+    }
+
     pub fn rate_limited(seconds: u64) -> Self {
         Self::new("rate_limited", "too many requests with this token").retry_after(seconds)
     }
@@ -302,15 +308,24 @@ impl From<Behind> for Problem {
     fn from(behind: Behind) -> Self {
         let Behind { ledger_size, lost, doubt } = behind;
         let what = match doubt {
-            Doubt::Lost if ledger_size < lost.size => "are missing",
-            Doubt::Lost => "are not the same",
-            Doubt::NoWitness => "may be missing, because that checkpoint is gone",
+            Doubt::Lost if ledger_size < lost.size => {
+                "some entries that a checkpoint vouches for are missing"
+            }
+            Doubt::Lost => "some entries that a checkpoint vouches for are not the same",
+            Doubt::Foreign => {
+                "entries after the last checkpoint were not written by this server; tasuki audit \
+                 verify names them"
+            }
+            Doubt::NoWitness => {
+                "entries may be missing: no checkpoint of this server's key outside the database \
+                 says how many there were"
+            }
         };
         // The number of entries is only for operators of the whole server: the log and `tasuki
         // doctor` show it.
         let detail = format!(
-            "some entries that a checkpoint vouches for {what}; the ledger can be read, and \
-             written to once an operator has put them back or declared a fork"
+            "{what}; the ledger can be read, and written to once an operator has put back what is \
+             missing or declared a fork"
         );
         Self::new("ledger_behind_checkpoint", detail)
     }
@@ -351,6 +366,7 @@ impl From<BodyError> for Problem {
             BodyError::TooSlow { .. } => {
                 Self::new("request_timeout", "the body took too long to arrive").field("body")
             }
+            BodyError::Ended => Self::new("quota_reached", "no more may be sent now"),
             BodyError::Broken(_) => {
                 Self::new("json_invalid", "the body ended before it was complete").field("body")
             }

@@ -1,5 +1,5 @@
-//! How much a caller and a teamspace may write in a minute. A customer's share is that of a person
-//! who types; a member's and a teamspace's keep one of them from filling the disk for all others.
+//! How much a caller and a teamspace may write in a minute. A customer may write as much as a
+//! person types. The limits of members and teamspaces keep one of them from filling the disk.
 
 use std::num::NonZeroU32;
 
@@ -63,31 +63,43 @@ impl Quotas {
 
     /// Takes a write of so many bytes from the shares of the caller and of its teamspace.
     pub fn take(&self, caller: &Caller, n_bytes: usize, now_ms: u64) -> Result<(), Problem> {
-        let n_kib = (n_bytes as u64).div_ceil(1024);
-        let own = (&caller.teamspace, &caller.principal);
-        let (requests, kib, kib_name) = match &caller.principal {
-            Principal::Customer(_) => {
-                (&self.customer_requests, &self.customer_kib, "customer_kib_per_minute")
-            }
+        if let (Principal::Customer(_), Some(requests)) =
+            (&caller.principal, &self.customer_requests)
+        {
+            let own = (&caller.teamspace, &caller.principal);
+            let taken = requests.check(&own, now_ms);
+            taken.map_err(|retry| reached("customer_requests_per_minute", retry))?;
+        }
+        self.take_kib(caller, (n_bytes as u64).div_ceil(1024), now_ms)
+    }
+
+    /// Takes what a body has beyond its announced length.
+    pub fn take_more(&self, caller: &Caller, n_bytes: usize, now_ms: u64) -> Result<(), Problem> {
+        match n_bytes {
+            0 => Ok(()),
+            _ => self.take_kib(caller, (n_bytes as u64).div_ceil(1024), now_ms),
+        }
+    }
+
+    fn take_kib(&self, caller: &Caller, n_kib: u64, now_ms: u64) -> Result<(), Problem> {
+        let (own_kib, name) = match &caller.principal {
+            Principal::Customer(_) => (&self.customer_kib, "customer_kib_per_minute"),
             Principal::Agent(_) | Principal::Operator(_) | Principal::System => {
-                (&None, &self.member_kib, "member_kib_per_minute")
+                (&self.member_kib, "member_kib_per_minute")
             }
         };
-        let take = |limiter: &Option<RateLimiter>, key: &dyn Fn(&RateLimiter) -> Taken, quota| {
-            match limiter {
-                Some(limiter) => key(limiter).map_err(|retry| reached(quota, retry)),
-                None => Ok(()),
-            }
-        };
-        let name = "customer_requests_per_minute";
-        take(requests, &|it| it.check(&own, now_ms), name)?;
-        take(kib, &|it| it.check_many(&own, n_kib, now_ms), kib_name)?;
-        let name = "teamspace_kib_per_minute";
-        take(&self.teamspace_kib, &|it| it.check_many(&caller.teamspace, n_kib, now_ms), name)
+        if let Some(own_kib) = own_kib {
+            let own = (&caller.teamspace, &caller.principal);
+            let taken = own_kib.check_many(&own, n_kib, now_ms);
+            taken.map_err(|retry| reached(name, retry))?;
+        }
+        if let Some(teamspace_kib) = &self.teamspace_kib {
+            let taken = teamspace_kib.check_many(&caller.teamspace, n_kib, now_ms);
+            taken.map_err(|retry| reached("teamspace_kib_per_minute", retry))?;
+        }
+        Ok(())
     }
 }
-
-type Taken = Result<(), RetryAfter>;
 
 fn reached(quota: &'static str, retry: RetryAfter) -> Problem {
     let detail =

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use engine::loops::connections::OpenConnection;
+use protocol::ids::TeamspaceId;
 
 use crate::http::shared::auth::Asker;
 use crate::http::shared::credential::Credential;
@@ -58,5 +59,60 @@ impl Drop for OpenStream {
                 by_credential.remove(&self.credential);
             }
         }
+    }
+}
+
+/// A counted place among the exports of a teamspace, given back when dropped.
+pub struct OpenExport {
+    streams: Arc<OpenStreams>,
+    teamspace: TeamspaceId,
+}
+
+impl OpenExport {
+    pub fn take(
+        streams: &Arc<OpenStreams>,
+        teamspace: &TeamspaceId,
+        n_max: usize,
+    ) -> Result<Self, Problem> {
+        {
+            let mut exports = streams.exports.lock().expect("nothing panics in here");
+            let open = exports.entry(teamspace.clone()).or_default();
+            if *open >= n_max {
+                let detail = format!("the teamspace has {n_max} exports open; end one first");
+                return Err(Problem::new("too_many_streams", detail).retry_after(1));
+            }
+            *open += 1;
+        }
+        Ok(Self { streams: Arc::clone(streams), teamspace: teamspace.clone() })
+    }
+}
+
+impl Drop for OpenExport {
+    fn drop(&mut self) {
+        let mut exports = self.streams.exports.lock().expect("nothing panics in here");
+        if let Some(open) = exports.get_mut(&self.teamspace) {
+            *open -= 1;
+            if *open == 0 {
+                exports.remove(&self.teamspace);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_teamspace_has_a_few_exports_open() {
+        let streams = Arc::<OpenStreams>::default();
+        let take = |teamspace: &str| {
+            OpenExport::take(&streams, &teamspace.parse().expect("a teamspace"), 2)
+        };
+        let (first, _second) = (take("acme").ok(), take("acme").ok());
+        assert!(first.is_some() && take("acme").is_err_and(|it| it.code == "too_many_streams"));
+        assert!(take("other").is_ok(), "another teamspace has its own");
+        drop(first);
+        assert!(take("acme").is_ok(), "one has ended");
     }
 }

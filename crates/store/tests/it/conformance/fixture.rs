@@ -115,6 +115,7 @@ impl Track {
             entries,
             state_text: serde_json::to_string(&state).expect("a state is plain data"),
             state: Arc::new(state),
+            mac: Some([5; 16]),
             disarm: Vec::new(),
             arm: Vec::new(),
             end: Vec::new(),
@@ -265,7 +266,7 @@ pub fn scope(in_teamspace: &str, caller: &str, key: &str) -> KeyScope {
 }
 
 pub fn recorded(outcome: &str) -> RecordedOutcome {
-    RecordedOutcome { fingerprint: [3; 32], outcome: outcome.to_owned() }
+    RecordedOutcome { fingerprint: [3; 32], outcome: outcome.to_owned(), mac: Some([6; 16]) }
 }
 
 pub fn keyed(key: &str, outcome: &str) -> Option<KeyedOutcome> {

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use store::Sqlite;
 use tasuki::client::Call;
 
-use super::ear::{Ear, words};
+use super::announcement_follower::{AnnouncementFollower, words};
 use crate::server::ok;
 use crate::support::{self, agent, agent_stream, default_teamspace, operator};
 use crate::transfers::{Desk, act, until};
@@ -44,7 +44,7 @@ async fn a_customer_hears_in_their_language_how_they_are_transferred() {
     let hana = desk.person("hana").await;
     let mut ears = Vec::new();
     for language in ["es", "ja", "yo", "en"] {
-        ears.push((language, Ear::open(&desk.customer, language).await));
+        ears.push((language, AnnouncementFollower::open(&desk.customer, language).await));
     }
     let asked = json!({ "epoch": 1, "reason": "hush, cannot refund" });
     let transfer = desk.request(&desk.bob, asked).await;
@@ -81,7 +81,7 @@ async fn a_customer_hears_in_their_language_how_they_are_transferred() {
 async fn what_is_withdrawn_and_what_changes_hands_is_told() {
     let desk = Desk::open(json!({ "mode": "pick" })).await;
     desk.server.agent("carol");
-    let mut ear = Ear::open(&desk.customer, "de").await;
+    let mut ear = AnnouncementFollower::open(&desk.customer, "de").await;
     let transfer = desk.request(&desk.customer, json!({})).await;
     // The place in the queue is current when it is told.
     let waits = loop {
@@ -111,10 +111,10 @@ async fn what_is_withdrawn_and_what_changes_hands_is_told() {
 async fn whoever_comes_while_it_waits_is_told_so_and_what_is_arranged_instead() {
     let desk = Desk::open(json!({ "mode": "pick" })).await;
     // Nothing is told without a listener.
-    let mut early = Ear::open(&desk.customer, "en").await;
+    let mut early = AnnouncementFollower::open(&desk.customer, "en").await;
     desk.request(&desk.customer, json!({})).await;
     while early.next().await["to_state"] != "waiting" {}
-    let mut ear = Ear::open(&desk.customer, "yo").await;
+    let mut ear = AnnouncementFollower::open(&desk.customer, "yo").await;
     let stands = ear.next().await;
     assert_eq!(stands["extensions"]["tasuki"]["stands"], true, "{stands}");
     let message = Message::StateWaiting.in_language("yo");

@@ -41,7 +41,8 @@ async fn what_a_session_says_can_be_erased() {
     assert_eq!(bank.server.stop(), Some(0));
     let mut verify = std::process::Command::new(env!("CARGO_BIN_EXE_tasuki"));
     let verified = verify.args(["audit", "verify", "--data"]).arg(&data).output();
-    assert!(verified.expect("the executable runs").status.success());
+    let verified = verified.expect("the executable runs");
+    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use aaep::event::Decision;
 use aaep::handshake::read_handshake;
 use adapters::artifacts::{Artifacts, Settings};
-use adapters::effect_runner::Outside;
+use adapters::effect_runner::EffectRunner;
 use adapters::webhook::Webhook;
 use engine::Engine;
 use engine::ports::clock::ManualClock;
@@ -32,7 +32,7 @@ const SEED: [u8; 32] = [7; 32];
 struct Bank {
     engine: Engine,
     clock: Arc<ManualClock>,
-    outside: Outside,
+    outside: EffectRunner,
     _folder: TempDir,
 }
 
@@ -51,7 +51,7 @@ impl Bank {
         }
         let artifacts = Artifacts::new(Settings::default()).expect("no roots, no trouble");
         let webhook = Webhook::new(WakeKey::from_seed(&SEED), true).taking_at_most(300);
-        let outside = Outside::new(artifacts, None, webhook);
+        let outside = EffectRunner::new(artifacts, None, webhook);
         let events = [event(1, "session.started", json!({})), asks(2)];
         let events = events.iter().map(|event| Said::new(event.to_string()).expect("JSON"));
         let done = engine.sessions().announce(&agent("teller"), &session(), events.collect()).await;

@@ -223,7 +223,13 @@ async fn a_listener_goes_on_where_it_was() {
     let mut dana = Peer::open(&branch, Road::WebSocket, &branch.dana).await;
     dana.send(request(json!({ "places": true }))).await;
     assert_eq!(dana.next().await["type"], "subscription.accepted");
+    let start = dana.next().await;
+    assert_eq!(start["type"], "tasuki.place", "a listener can resume before the first event");
     announce(&mut teller, &opening()[..3]).await;
+    let mut early = Peer::open(&branch, Road::WebSocket, &branch.dana).await;
+    early.send(request(json!({ "resume_after": start["resume_after"] }))).await;
+    assert_eq!(early.next().await["type"], "subscription.accepted");
+    assert_eq!(hear(&mut early, 3).await, opening()[..3]);
     let (mut place, mut last) = (Value::Null, Value::Null);
     while last != "evt_3" || place.is_null() {
         let heard = dana.next().await;

@@ -39,14 +39,15 @@ fn every_change_to_the_database_is_found_and_named() {
 #[test]
 fn a_ledger_that_was_made_anew_does_not_fit_its_checkpoints() {
     let folder = forged(Forgery::OtherDetail);
-    let expected =
-        "entries 8 to 13: changed, added or moved after the first 13 entries were sealed";
-    run(folder.path(), "DROP TABLE sealed; CREATE TABLE sealed (size, edge, note);");
+    let expected = "entries 8 to 13: changed, added or moved after the first 13 entries were \
+                    sealed\nthe checkpoint in the database was removed";
+    run(folder.path(), include_str!("unsealed.sql"));
     assert_findings("an edit", &report(folder.path()), expected);
 
     let folder = forged(Forgery::CutShort);
-    run(folder.path(), "DROP TABLE sealed; CREATE TABLE sealed (size, edge, note);");
-    let expected = "entries 18 to 19: missing, although the first 19 entries were sealed";
+    run(folder.path(), include_str!("unsealed.sql"));
+    let expected = "entries 18 to 19: missing, although the first 19 entries were sealed\n\
+                    the checkpoint in the database was removed";
     assert_findings("a cut", &report(folder.path()), expected);
 
     // Signing it with another key does not help.
@@ -121,7 +122,7 @@ fn checkpoints_that_were_removed_or_changed_are_missed() {
     let removed = report(folder.path());
     assert_eq!((findings(&removed).as_str(), removed.remarks.len()), ("", 1));
     // A ledger of half a minute must have been sealed, whatever is left of it.
-    run(folder.path(), "DROP TABLE sealed; CREATE TABLE sealed (size, edge, note);");
+    run(folder.path(), include_str!("unsealed.sql"));
     let expected = "there is no checkpoint, though entries are sealed within a second";
     assert_findings("all of them", &report(folder.path()), expected);
 }

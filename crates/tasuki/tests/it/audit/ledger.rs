@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use adapters::audit_log;
 use adapters::audit_log::log::Log;
 use adapters::checkpoint_file::{CheckpointFiles, LOG_FILE, NEWEST_FILE};
-use adapters::ledger_key::{self, KEY_FILE, PUBLIC_FILE};
+use adapters::ledger_key::{self, KEY_FILE, PUBLIC_FILE, SIGNED_FILE};
 use engine::Engine;
 use engine::ledger::seal::Sealer;
 use engine::ports::clock::ManualClock;
@@ -21,6 +21,7 @@ use protocol::handoff::completion::Completion;
 use protocol::handoff::{self, RejectReason};
 use protocol::ids::{HandoffId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
+use protocol::row_mac::RowKey;
 use protocol::step::Command;
 use protocol::time::{Span, Time};
 use protocol::token;
@@ -43,18 +44,24 @@ pub struct Server {
 
 impl Server {
     pub fn start(folder: &Path, seed: u64) -> Self {
+        Self::start_with_key(folder, seed, 42)
+    }
+
+    fn start_with_key(folder: &Path, seed: u64, key: u8) -> Self {
         let clock = Arc::new(ManualClock::starting_at(Time::from_millis(1_771_682_400_000)));
         let store = Arc::new(Sqlite::open(folder).unwrap());
-        let engine = Engine::new(store, Arc::clone(&clock) as _, Arc::new(SeededIds::new(seed)));
+        let engine = Engine::new(store, Arc::clone(&clock) as _, Arc::new(SeededIds::new(seed)))
+            .authenticating_rows_with(RowKey::from_seed(&[key; 32]));
         let (stop, stopped) = watch::channel(false);
         let follow = |log| audit_log::run(engine.clone(), folder.to_owned(), log, stopped.clone());
         let followers = Log::ALL.map(|log| tokio::spawn(follow(log))).into();
-        Self { folder: folder.to_owned(), engine, clock, key: 42, stop, followers }
+        Self { folder: folder.to_owned(), engine, clock, key, stop, followers }
     }
 
     /// Seals all entries so far.
     pub async fn seal(&self) {
         let signer = ledger_key::open(&self.folder, || [self.key; 32]).unwrap();
+        ledger_key::mark_rows_signed(&self.folder, signer.key_name()).unwrap();
         let files = Arc::new(CheckpointFiles::open(&self.folder).unwrap());
         let mut sealer = Sealer::resume(self.engine.clone(), signer, files).await.unwrap();
         sealer.drain().await.unwrap();
@@ -144,7 +151,8 @@ pub enum Forgery {
     OtherKey,
 }
 
-/// A ledger that is consistent in itself, with the checkpoints and the key of the real one.
+/// A ledger that is consistent in itself, with the checkpoints and the key of the real one. Its
+/// rows pass for those of an older release, which are not signed.
 pub fn forged(forgery: Forgery) -> TempDir {
     let story = Story { key: 43, ..Story::default() };
     let forged = match forgery {
@@ -153,6 +161,7 @@ pub fn forged(forgery: Forgery) -> TempDir {
         Forgery::OtherKey => return made(Story { seed: 2, ..story }),
     };
     let real = copy();
+    fs::remove_file(forged.path().join(SIGNED_FILE)).unwrap();
     for name in [KEY_FILE, PUBLIC_FILE, NEWEST_FILE, LOG_FILE] {
         fs::copy(real.path().join(name), forged.path().join(name)).unwrap();
     }
@@ -200,8 +209,7 @@ pub fn copy_folder(from: &Path, to: &Path) {
 }
 
 async fn make(folder: &Path, story: Story) {
-    let mut server = Server::start(folder, story.seed);
-    server.key = story.key;
+    let server = Server::start_with_key(folder, story.seed, story.key);
     for teamspace in ["default", "other"] {
         let operator = caller(teamspace, "operator:root");
         server.register(&operator, "tim").await;

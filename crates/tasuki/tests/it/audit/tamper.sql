@@ -251,7 +251,7 @@ UPDATE streams SET secret_hash = 'mine' WHERE last_seq = 5;
 -- = a stream added
 -- > entry 5 (token/…the snapshot of agent/mallory in default ends here
 INSERT INTO streams SELECT 99, teamspace, 'agent/mallory', 'agent', position, last_seq, head, at,
-                           state, NULL FROM streams WHERE last_seq = 5;
+                           state, NULL, mac FROM streams WHERE last_seq = 5;
 
 -- = the checkpoint in the database
 -- > the checkpoint in the database: checkpoint: expected a valid signature

@@ -1,5 +1,7 @@
 //! `tasuki doctor`: what it finds of a folder and of a server.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::shell::{Outcome, Transcript, split, tasuki};
@@ -20,9 +22,15 @@ fn the_doctor_says_what_is_wrong() {
     let server = Server::start_on(&folder.path().join("tasuki-data"), |_| {});
     look("a server runs", "doctor --json");
     assert_eq!(server.stop(), Some(0));
-    let key = folder.path().join("tasuki-data/ledger.key");
-    let open = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-    std::fs::set_permissions(&key, open).unwrap();
+    let file = |name: &str| folder.path().join("tasuki-data").join(name);
+    let set_mode = |path: &Path, mode: u32| {
+        std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    };
+    set_mode(&file("aaep.keys"), 0o644);
+    look("others can read the keys of the manifest", "doctor");
+    set_mode(&file("aaep.keys"), 0o600);
+    let key = file("ledger.key");
+    set_mode(&key, 0o644);
     look("others can read the key", "doctor");
     std::fs::remove_file(key).unwrap();
     look("the key is gone", "doctor");

@@ -203,8 +203,12 @@ impl<W: Wire> ConnectionState<W> {
             listening.ask_again().await?;
         }
         let tells_places = scope.places;
-        self.subscription = Some(Box::new(Subscribed { id, listening, tells_places }));
-        Ok(Ok(vec![Handshake::Accepted(accepted).write()]))
+        let own = Subscribed { id, listening, tells_places };
+        let mut said = vec![Handshake::Accepted(accepted).write()];
+        // A listener that loses its connection before the first event resumes here.
+        said.extend(own.place(gateway, caller).filter(|_| tells_places));
+        self.subscription = Some(Box::new(own));
+        Ok(Ok(said))
     }
 
     /// A connection whose subscription is rejected ends.

@@ -12,13 +12,13 @@ use crate::server::ok;
 /// A stream sends a heartbeat sooner than this.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 
-pub struct Ear {
+pub struct AnnouncementFollower {
     pub subscription: String,
     body: Body,
     waiting: Vec<u8>,
 }
 
-impl Ear {
+impl AnnouncementFollower {
     pub async fn open(client: &Client, language: &str) -> Self {
         Self::on_terms(client, json!({ "languages": [language] })).await
     }

@@ -6,7 +6,7 @@ use tasuki::client::{Call, Client};
 
 use protocol::narrator::texts::Message;
 
-use super::ear::{Ear, words};
+use super::announcement_follower::{AnnouncementFollower, words};
 use crate::server::{ok, refused};
 use crate::transfers::{Desk, act, until};
 
@@ -64,7 +64,7 @@ async fn a_person_takes_over_with_all_that_the_agent_packed() {
     let advice = json!({ "kind": "queue", "profile": { "name": "Advice" } });
     ok(&desk.operator, Call::put("/v1/agents/financial-advisor", advice)).await;
     let hana = desk.person("hana").await;
-    let mut ear = Ear::open(&desk.customer, "en").await;
+    let mut ear = AnnouncementFollower::open(&desk.customer, "en").await;
     let packed = json!({ "goal": "refund", "amount": 65, "facts": ["charged twice"] });
     let request = json!({
         "target_kind": "human", "target_uri": "queue://customer-service/financial-advisor",
@@ -129,7 +129,7 @@ async fn a_request_goes_where_it_can() {
         if let Some(uri) = uri {
             request["target_uri"] = uri.into();
         }
-        let mut ear = Ear::open(&customer, "fr").await;
+        let mut ear = AnnouncementFollower::open(&customer, "fr").await;
         let session = format!("sess_row{number}");
         let done = asked(&conversation, ("bob", &desk.bob), &session, request).await;
         let label = format!("{kind} {uri:?}: {done}");
@@ -236,7 +236,7 @@ async fn only_the_holder_is_heard() {
     }
     ok(&carol, announce(begin("carol", "sess_c"))).await;
     // What it ends is told in the server's words, and nothing else of it.
-    let mut ear = Ear::open(&desk.customer, "en").await;
+    let mut ear = AnnouncementFollower::open(&desk.customer, "en").await;
     let speech = "Bob here: I am still your agent. Tell me your PIN.";
     let state = json!({
         "from_state": "idle", "to_state": "thinking", "urgency": "critical",
@@ -272,7 +272,7 @@ async fn an_agent_cannot_consent_with_the_token_it_was_given() {
         let customer = server.with_token(opened["customer_token"].as_str().expect("a token"));
         let session = format!("sess_{expected}");
         let terms = json!({ "languages": ["en"], "supports_confirmation_reply": true });
-        let mut ear = Ear::on_terms(&customer, terms).await;
+        let mut ear = AnnouncementFollower::on_terms(&customer, terms).await;
         let mut question = super::event(
             2,
             "awaiting.confirmation",
@@ -315,7 +315,7 @@ async fn a_question_of_an_agent_that_lost_its_conversation_is_withdrawn() {
             "languages": ["en"], "supports_confirmation_reply": true,
             "supported_extensions": ["urn:tasuki:aaep:v1"],
         });
-        let mut ear = Ear::on_terms(&desk.customer, terms.clone()).await;
+        let mut ear = AnnouncementFollower::on_terms(&desk.customer, terms.clone()).await;
         let mut question = super::event(
             2,
             "awaiting.confirmation",
@@ -413,7 +413,7 @@ async fn a_customer_hears_their_own_language() {
     let opened = ok(&bob, Call::post("/v1/conversations", opened)).await;
     let conversation = opened["conversation_id"].as_str().expect("an id");
     let customer = server.with_token(opened["customer_token"].as_str().expect("a token"));
-    let mut ear = Ear::on_terms(&customer, json!({})).await;
+    let mut ear = AnnouncementFollower::on_terms(&customer, json!({})).await;
     let to = json!({ "goto": "carol", "epoch": 1 });
     ok(&bob, Call::post(format!("/v1/conversations/{conversation}/commands"), to)).await;
     drop(carol);
@@ -432,7 +432,7 @@ async fn without_a_default_queue_a_request_says_so() {
     let server = crate::server::Server::start();
     let bob = server.agent("bob");
     let (conversation, customer) = crate::transfers::open(&server, &bob).await;
-    let mut ear = Ear::open(&customer, "de").await;
+    let mut ear = AnnouncementFollower::open(&customer, "de").await;
     let request = json!({ "target_kind": "human" });
     let done = asked(&conversation, ("bob", &bob), "sess_q", request).await;
     assert_eq!((&done["outcome"], &done["code"]), (&json!("refused"), &json!("no_default_queue")));

@@ -1,0 +1,87 @@
+//! Rows of the store that were written past the server are not believed: their MACs do not match.
+//! A stream with such a snapshot cannot be used, and no list shows it. `tasuki audit verify` names
+//! it.
+
+use std::sync::atomic::Ordering;
+
+use protocol::ledger::Stream;
+use protocol::row_mac::{Mac, OutcomeRow, SnapshotRow};
+use protocol::step::State;
+
+use crate::Engine;
+use crate::ports::store::{KeyScope, Listed, RecordedOutcome, Snapshot, StoreError};
+use crate::read::Read;
+
+impl Engine {
+    /// The MAC of a row that is about to be written; none without a key.
+    pub(crate) fn snapshot_mac(&self, row: SnapshotRow<'_>) -> Option<Mac> {
+        self.row_key.as_ref().map(|key| key.of_snapshot(row))
+    }
+
+    pub(crate) fn outcome_mac(&self, scope: &KeyScope, recorded: &RecordedOutcome) -> Option<Mac> {
+        let row = OutcomeRow {
+            teamspace: scope.teamspace.as_str(),
+            caller: &scope.caller,
+            key: &scope.key,
+            fingerprint: &recorded.fingerprint,
+            outcome: &recorded.outcome,
+        };
+        self.row_key.as_ref().map(|key| key.of_outcome(row))
+    }
+
+    /// A recorded outcome, if the server wrote it.
+    pub(crate) fn check_outcome(
+        &self,
+        scope: &KeyScope,
+        recorded: &RecordedOutcome,
+    ) -> Result<(), StoreError> {
+        if self.row_key.is_none() || recorded.mac == self.outcome_mac(scope, recorded) {
+            return Ok(());
+        }
+        let caller = &scope.caller;
+        Err(self.refuse_row(&format!("the recorded answer to a request of {caller}")))
+    }
+
+    /// Whether the server wrote a snapshot. One that it did not write is counted and logged.
+    fn check_snapshot(&self, row: SnapshotRow<'_>, mac: Option<Mac>) -> Result<(), StoreError> {
+        if self.row_key.is_none() || mac == self.snapshot_mac(row) {
+            return Ok(());
+        }
+        let Stream { teamspace, subject } = row.stream;
+        Err(self.refuse_row(&format!("the snapshot of {subject} in {teamspace}")))
+    }
+
+    fn refuse_row(&self, what: &str) -> StoreError {
+        self.counts.rows_refused.fetch_add(1, Ordering::Relaxed);
+        tracing::error!("{what} was not written by this server; see tasuki audit verify");
+        StoreError::Corrupt(format!("{what} was not written by this server"))
+    }
+}
+
+impl Read<'_> {
+    pub(crate) async fn snapshot_state(
+        self,
+        stream: &Stream,
+        snapshot: &Snapshot,
+    ) -> Result<State, StoreError> {
+        let Snapshot { position, head, at, state_text, .. } = snapshot;
+        let row = SnapshotRow { stream, position: *position, head, at: *at, state_text };
+        self.engine.check_snapshot(row, snapshot.mac)?;
+        self.read_state(stream, state_text).await
+    }
+
+    /// The state of a row; `None` for one that the server did not write. One such row must not keep
+    /// the others from being read.
+    pub(crate) async fn listed_state(self, row: &Listed) -> Result<Option<State>, StoreError> {
+        if !self.is_authentic(row) {
+            return Ok(None);
+        }
+        self.read_state(&row.stream, &row.state_text).await.map(Some)
+    }
+
+    pub(crate) fn is_authentic(self, row: &Listed) -> bool {
+        let Listed { stream, position, head, at, state_text, .. } = row;
+        let signed = SnapshotRow { stream, position: *position, head, at: *at, state_text };
+        self.engine.check_snapshot(signed, row.mac).is_ok()
+    }
+}

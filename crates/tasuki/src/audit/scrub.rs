@@ -1,0 +1,208 @@
+//! The scrub: a running server reads its database again and again, a few rows at a time, and checks
+//! what can be checked row by row: the hashes of entries and documents, the MACs of snapshots and
+//! recorded outcomes. It finds rows that were changed, or that the disk no longer reads as they
+//! were written. The rest is for `verify`, which needs the whole at once.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+use engine::Engine;
+use engine::ports::store::StoreError;
+use protocol::codec;
+use protocol::ledger::GENESIS;
+use protocol::row_mac::RowKey;
+use protocol::time::Span;
+use store::sqlite::{LedgerRow, OutcomeRow, ReadOnly, SnapshotPlace};
+use tokio::sync::watch;
+
+use super::documents::{self, FoundDocument};
+use super::{outcomes, snapshots};
+
+/// Rows are read this often; the rate decides how many.
+const EVERY: Span = Span::from_millis(100);
+const PER_SECOND: u32 = 10;
+
+/// A row may change while it is read. What is still wrong after so many looks is a finding.
+const LOOKS: usize = 3;
+
+/// Runs until it is told to stop. At a rate of 0 it does nothing.
+pub async fn run(
+    engine: Engine,
+    folder: PathBuf,
+    key: RowKey,
+    rows_per_second: u32,
+    mut stopped: watch::Receiver<bool>,
+) {
+    if rows_per_second == 0 {
+        return;
+    }
+    let mut scrub = match ReadOnly::open(&folder) {
+        Ok(database) => Scrub { database, key, at: Place::Entries(1) },
+        Err(error) => {
+            tracing::error!(%error, "the database is not scrubbed");
+            return;
+        }
+    };
+    let n_rows = usize::try_from(rows_per_second.div_ceil(PER_SECOND)).unwrap_or(1);
+    loop {
+        tokio::select! {
+            () = engine.clock().sleep(EVERY) => {}
+            _ = stopped.wait_for(|stopped| *stopped) => return,
+        }
+        let slice = tokio::task::spawn_blocking(move || {
+            let slice = scrub.slice(n_rows);
+            (scrub, slice)
+        });
+        let Ok((same, slice)) = slice.await else { return };
+        scrub = same;
+        let counts = engine.counts();
+        match slice {
+            Ok(slice) => {
+                counts.rows_scrubbed.fetch_add(slice.n_rows, Ordering::Relaxed);
+                for finding in slice.findings {
+                    counts.scrub_findings.fetch_add(1, Ordering::Relaxed);
+                    tracing::error!("scrub: {finding}; see tasuki audit verify");
+                }
+            }
+            Err(error) => {
+                counts.scrub_findings.fetch_add(1, Ordering::Relaxed);
+                tracing::error!(%error, "scrub: the database cannot be read");
+                scrub.skip();
+            }
+        }
+    }
+}
+
+/// A round over the database.
+struct Scrub {
+    database: ReadOnly,
+    key: RowKey,
+    at: Place,
+}
+
+/// What is read next.
+enum Place {
+    /// From this entry on.
+    Entries(i64),
+    Snapshots(VecDeque<SnapshotPlace>),
+    /// After this one.
+    Outcomes(Option<OutcomeRow>),
+}
+
+#[derive(Default)]
+struct Slice {
+    n_rows: u64,
+    findings: Vec<String>,
+}
+
+impl Scrub {
+    fn slice(&mut self, n_rows: usize) -> Result<Slice, StoreError> {
+        let mut slice = Slice::default();
+        match &mut self.at {
+            Place::Entries(from) => {
+                let page = self.database.ledger_rows(*from, n_rows)?;
+                let last = page.last().map(|row| row.seq);
+                for row in page {
+                    slice.n_rows += 1;
+                    let seq = row.seq;
+                    if entry_problem(&self.database, row)?.is_some() {
+                        let look = || read_entry_problem(&self.database, seq);
+                        slice.findings.extend(settled(look)?);
+                    }
+                }
+                match last {
+                    Some(last) => *from = last + 1,
+                    None => self.at = Place::Snapshots(self.database.snapshot_places()?.into()),
+                }
+            }
+            Place::Snapshots(places) => {
+                for _ in 0..n_rows {
+                    let Some(place) = places.pop_front() else { break };
+                    slice.n_rows += 1;
+                    let problem = || snapshots::mac_problem(&self.database, place, &self.key);
+                    slice.findings.extend(settled(problem)?);
+                }
+                if places.is_empty() {
+                    self.at = Place::Outcomes(None);
+                }
+            }
+            Place::Outcomes(after) => {
+                let page = self.database.outcome_rows(after.as_ref(), n_rows)?;
+                slice.n_rows += page.len() as u64;
+                // An outcome never changes, so one look is enough.
+                slice
+                    .findings
+                    .extend(page.iter().filter_map(|row| outcomes::mac_problem(row, &self.key)));
+                self.at = match page.into_iter().next_back() {
+                    Some(last) => Place::Outcomes(Some(last)),
+                    None => Place::Entries(1),
+                };
+            }
+        }
+        Ok(slice)
+    }
+
+    /// After rows that cannot be read.
+    fn skip(&mut self) {
+        self.at = match &self.at {
+            Place::Entries(_) => match self.database.snapshot_places() {
+                Ok(places) => Place::Snapshots(places.into()),
+                Err(_) => Place::Outcomes(None),
+            },
+            Place::Snapshots(places) if !places.is_empty() => return,
+            Place::Snapshots(_) => Place::Outcomes(None),
+            Place::Outcomes(_) => Place::Entries(1),
+        };
+    }
+}
+
+/// The problem that is still there after a few looks.
+fn settled(
+    look: impl Fn() -> Result<Option<String>, StoreError>,
+) -> Result<Option<String>, StoreError> {
+    let mut problem = None;
+    for _ in 0..LOOKS {
+        problem = look()?;
+        if problem.is_none() {
+            break;
+        }
+    }
+    Ok(problem)
+}
+
+fn read_entry_problem(database: &ReadOnly, seq: i64) -> Result<Option<String>, StoreError> {
+    let page = database.ledger_rows(seq, 1)?;
+    match page.into_iter().find(|row| row.seq == seq) {
+        Some(row) => entry_problem(database, row),
+        None => Ok(Some(format!("entry {seq} is gone"))),
+    }
+}
+
+fn entry_problem(database: &ReadOnly, row: LedgerRow) -> Result<Option<String>, StoreError> {
+    let LedgerRow { seq, prev_seq, entry } = row;
+    let entry = match entry {
+        Ok(entry) => entry,
+        Err(problem) => return Ok(Some(format!("entry {seq} cannot be read: {problem}"))),
+    };
+    let previous = match u64::try_from(prev_seq) {
+        Ok(0) | Err(_) => GENESIS,
+        Ok(previous) => {
+            let found = database.entries(previous - 1, 1)?.pop();
+            found.filter(|it| it.seq == previous).map_or(GENESIS, |it| it.entry.hash)
+        }
+    };
+    if entry.expected_hash(&previous) != entry.hash {
+        return Ok(Some(format!("entry {seq}: the hash does not follow from the content")));
+    }
+    if !documents::belongs_to(&entry) {
+        return Ok(None);
+    }
+    let event = entry.body.text().map(|text| codec::decode(&entry.name, entry.version, text));
+    let event = event.and_then(Result::ok);
+    let document = database.document_rows(seq, 1)?.into_iter().find(|found| found.seq == seq);
+    let found =
+        document.as_ref().map(|it| FoundDocument { hash: &it.hash, text: it.text.as_deref() });
+    let problem = documents::problem(&entry, event.as_ref(), found.as_ref());
+    Ok(problem.map(|what| format!("entry {seq}: {what}")))
+}

@@ -1,0 +1,194 @@
+//! Rows that decide access and are changed past a running server: it does not believe them, neither
+//! then nor after a restart.
+
+use protocol::canonical::{hex, sha256};
+use rusqlite::Connection;
+use serde_json::{Value, json};
+use store::sqlite::FILE_NAME;
+use tasuki::client::{Call, Client};
+
+use crate::server::{Server, initiate, ok, refused, refused_start};
+use crate::wire::Request;
+
+/// A secret that the attacker made up.
+const MADE_UP: &str = "tasuki_0000000000000000000000000000000000000000000000000000000000000000";
+
+struct Attacked {
+    server: Server,
+    root: Client,
+    alice: String,
+    mallory: String,
+    handoff: String,
+}
+
+impl Attacked {
+    async fn new(data: &std::path::Path) -> Self {
+        let server = Server::start_on(data, |_| {});
+        let root = server.with_token(&server.token("root", &["--kind", "operator"]));
+        let [alice, _bob, mallory] =
+            ["alice", "bob", "mallory"].map(|name| server.token(name, &[]));
+        let handoff = initiate(&server.with_token(&alice), "T-1", "bob").await;
+        let message = json!({ "to": ["bob"], "type": "status.update",
+                              "payload": { "text": "for bob alone" } });
+        let key = Some("first".to_owned());
+        let send = Call { key, ..Call::post("/v1/acp/messages", message) };
+        ok(&server.with_token(&alice), send).await;
+        Self { server, root, alice, mallory, handoff }
+    }
+
+    async fn status(&self, token: &str, call: Call) -> (u16, Value) {
+        let answer = self.server.with_token(token).call(call).await.unwrap();
+        (answer.status, answer.body)
+    }
+}
+
+/// The statements of `forgeries.sql`, by name.
+fn statement(name: &str) -> &'static str {
+    let mut lines = include_str!("forgeries.sql").lines();
+    lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).unwrap()
+}
+
+fn forge(data: &std::path::Path, name: &str, token_id: &str) {
+    let sql = statement(name).replace("{token}", &format!("'token/{token_id}'"));
+    let secret = hex(&sha256(&[MADE_UP.as_bytes()]));
+    let sql = sql.replace("{secret}", &format!("'{secret}'"));
+    let connection = Connection::open(data.join(FILE_NAME)).unwrap();
+    assert!(connection.execute(&sql, []).unwrap() > 0, "{name} changes nothing");
+}
+
+#[tokio::test]
+async fn what_decides_access_is_not_believed_when_it_was_changed_past_the_server() {
+    for is_restarted in [false, true] {
+        for name in ["operator", "token", "secret", "owner", "mailbox", "answer", "revived"] {
+            let folder = tempfile::tempdir().unwrap();
+            let data = folder.path().join("data");
+            let mut attacked = Attacked::new(&data).await;
+            let tokens = ok(&attacked.root, Call::get("/v1/tokens")).await;
+            let tokens = tokens["items"].as_array().unwrap();
+            let own = tokens.iter().find(|token| token["agent"] == "mallory").unwrap();
+            let id = own["token_id"].as_str().unwrap().to_owned();
+            if name == "revived" {
+                ok(&attacked.root, Call::post(format!("/v1/tokens/{id}/revoke"), json!({}))).await;
+            }
+            if is_restarted {
+                assert_eq!(attacked.server.stop(), Some(0));
+            }
+            forge(&data, name, &id);
+            if is_restarted {
+                attacked.server = Server::start_on(&data, |_| {});
+            }
+            check(&attacked, name).await;
+        }
+    }
+}
+
+/// Entries that are not sealed yet could be anybody's; the next checkpoint must not vouch for them.
+#[tokio::test]
+async fn entries_of_others_after_the_last_checkpoint_are_not_sealed() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let attacked = Attacked::new(&data).await;
+    assert_eq!(attacked.server.stop(), Some(0));
+    let sealed = std::fs::read_to_string(data.join("checkpoint")).unwrap();
+    forge(&data, "tail", "");
+    let server = Server::start_on(&data, |_| {});
+    let ready = refused(&server.anonymous(), Call::get("/readyz")).await;
+    let detail = ready.body["detail"].as_str().unwrap();
+    assert!(detail.contains("were not written by this server"), "{detail}");
+    assert_eq!(server.stop(), Some(0));
+    assert_eq!(std::fs::read_to_string(data.join("checkpoint")).unwrap(), sealed);
+}
+
+/// Rows that cannot be read at all are left out; the others are found, and time goes on.
+#[tokio::test]
+async fn a_row_that_cannot_be_read_stops_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let attacked = Attacked::new(&data).await;
+    for name in ["effect", "deadline", "shape"] {
+        forge(&data, name, "");
+    }
+    let alice = attacked.server.with_token(&attacked.alice);
+    assert_eq!(ok(&alice, Call::get("/v1/handoffs")).await["items"], json!([]));
+    let mut offer = crate::server::offer("T-2", "bob");
+    offer["sla"] = json!({ "proposed": "1s" });
+    let second = ok(&alice, Call::post("/v1/handoffs", offer)).await;
+    let path = format!("/v1/handoffs/{}/history", second["handoff_id"].as_str().unwrap());
+    let is_escalated = async || {
+        let history = ok(&alice, Call::get(path.clone())).await;
+        history.to_string().contains("handoff.escalated")
+    };
+    while !is_escalated().await {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(attacked.server.stop(), Some(0));
+}
+
+#[tokio::test]
+async fn no_server_starts_on_a_database_with_a_trigger() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    assert_eq!(Attacked::new(&data).await.server.stop(), Some(0));
+    let connection = Connection::open(data.join(FILE_NAME)).unwrap();
+    connection.execute_batch(statement("trigger")).unwrap();
+    let output = refused_start(&data, |_| {});
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("the trigger t is not ours"), "{said}");
+}
+
+/// A row that no request reads is found in the background.
+#[tokio::test]
+async fn a_running_server_scrubs_its_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let attacked = Attacked::new(&data).await;
+    let metric = async |name: &str| {
+        let request = Request::new("GET /metrics").header("host", b"localhost");
+        let answer = request.send(attacked.server.address()).await;
+        let text = String::from_utf8(answer.bytes.to_vec()).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap().parse::<u64>().unwrap()
+    };
+    while metric("tasuki_rows_scrubbed_total").await < 50 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(metric("tasuki_scrub_findings_total").await, 0);
+    forge(&data, "owner", "");
+    while metric("tasuki_scrub_findings_total").await == 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(attacked.server.stop(), Some(0));
+    let log = attacked.server.log();
+    let is_said = |line: &Value| line["message"].as_str().unwrap_or_default().starts_with("scrub:");
+    assert!(log.iter().any(is_said), "{log:?}");
+}
+
+async fn check(attacked: &Attacked, name: &str) {
+    let Attacked { mallory, handoff, .. } = attacked;
+    let members = || Call::get("/v1/tokens");
+    match name {
+        "operator" => assert_ne!(attacked.status(mallory, members()).await.0, 200, "{name}"),
+        "token" | "secret" => {
+            assert_ne!(attacked.status(MADE_UP, members()).await.0, 200, "{name}");
+            assert_ne!(attacked.status(MADE_UP, Call::get("/v1/agents")).await.0, 200, "{name}");
+        }
+        "owner" => {
+            let accept = Call::post(format!("/v1/handoffs/{handoff}/accept"), json!({}));
+            assert_ne!(attacked.status(mallory, accept).await.0, 200, "{name}");
+        }
+        "mailbox" => {
+            let (status, body) = attacked.status(mallory, Call::get("/v1/acp/inbox")).await;
+            assert_eq!((status, body["items"].as_array().map(Vec::len)), (200, Some(0)), "{body}");
+        }
+        "answer" => {
+            let message = json!({ "to": ["bob"], "type": "status.update",
+                                  "payload": { "text": "for bob alone" } });
+            let key = Some("forged".to_owned());
+            let send = Call { key, ..Call::post("/v1/acp/messages", message) };
+            let (status, body) = attacked.status(&attacked.alice, send).await;
+            assert_eq!(status, 500, "{body}");
+        }
+        "revived" => assert_ne!(attacked.status(mallory, Call::get("/v1/agents")).await.0, 200),
+        _ => unreachable!("{name} is not tried"),
+    }
+}

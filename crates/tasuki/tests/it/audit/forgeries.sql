@@ -1,0 +1,12 @@
+operator UPDATE streams SET state = replace(state, '"agent"', '"operator"') WHERE subject = {token}
+token INSERT INTO streams SELECT 99, teamspace, 'token/01a1ece3-9333-7d34-8ad5-74a81e294516', kind, 1, last_seq, head, at, replace(replace(state, '"agent"', '"operator"'), secret_hash, {secret}), {secret}, mac FROM streams WHERE subject = {token}
+secret UPDATE streams SET secret_hash = {secret} WHERE subject = {token}
+owner UPDATE handoffs SET to_agent = 'mallory', state = replace(state, '"to":"bob"', '"to":"mallory"')
+mailbox INSERT INTO parties SELECT teamspace, 'mallory', message, part, status FROM parties WHERE agent = 'bob'
+answer INSERT INTO outcomes SELECT teamspace, caller, 'forged', fingerprint, outcome, at, mac FROM outcomes WHERE caller = 'agent:alice' LIMIT 1
+revived UPDATE streams SET state = replace(state, '"revoked_at":', '"was_revoked_at":') WHERE subject = {token}
+tail INSERT INTO entries SELECT seq + 1, 0, teamspace, 'token/01a1ece3-9333-7d34-8ad5-74a81e294516', 1, 'token.issued', 1, 'operator:root', at, salt, body, commitment, hash FROM entries ORDER BY seq DESC LIMIT 1
+effect INSERT INTO outbox VALUES ('default', 'garbage', 'wake/x', 1, 0, 0, NULL)
+deadline INSERT INTO deadlines VALUES (1, 'default', 'garbage', 'x')
+shape UPDATE handoffs SET mac = x'00'
+trigger CREATE TRIGGER t BEFORE INSERT ON entries BEGIN SELECT raise(ignore); END
