@@ -9,6 +9,7 @@
 
 mod finding;
 mod forks;
+mod tasks;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -24,6 +25,7 @@ use crate::step;
 pub use finding::{EntryPlace, Finding, Problem};
 use forks::Forks;
 pub use forks::{Fork, LostRange};
+use tasks::Tasks;
 
 /// Findings beyond this number are counted and not kept. A reader needs no more than a hundred, and
 /// a ledger that is not ours would produce millions.
@@ -76,6 +78,7 @@ pub struct Auditor {
     streams: HashMap<Stream, Head>,
     erasures: HashMap<Stream, Erasures>,
     forks: Forks,
+    tasks: Tasks,
     findings: Vec<Finding>,
     n_findings: u64,
 }
@@ -133,6 +136,7 @@ impl Auditor {
             streams: HashMap::new(),
             erasures: HashMap::new(),
             forks: Forks::default(),
+            tasks: Tasks::default(),
             findings: Vec::new(),
             n_findings: 0,
         }
@@ -159,6 +163,15 @@ impl Auditor {
                 self.replay(seq, entry, state, event.as_ref())
             }
         };
+        let state = match &replayed {
+            Replayed::State(state) => Some(state.as_ref()),
+            Replayed::Unknown | Replayed::Settled | Replayed::Overrun => None,
+        };
+        if self.replay == Replay::States
+            && let Some(problem) = self.tasks.note(&stream, state)
+        {
+            self.find(EntryPlace::of(seq, entry), problem);
+        }
         let doubted = match link {
             Link::Doubted(computed) => Some(computed),
             Link::Whole | Link::Broken => None,

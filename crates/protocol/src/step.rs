@@ -8,10 +8,11 @@ mod evolve;
 mod outcome;
 mod warnings;
 
+use crate::canonical::{self, Hash};
 use crate::conversation::turn_delivery;
 use crate::fork::{self};
 use crate::handoff::command::Looked;
-use crate::handoff::package::{Artifact, Priority};
+use crate::handoff::package::{self, Artifact, Priority};
 use crate::handoff::workq::{Transfer, Way};
 use crate::handoff::{self, Handoff};
 use crate::ids::{AgentId, HandoffId, MessageId, SessionId};
@@ -122,6 +123,14 @@ pub fn holds(stream: &Stream, state: Option<&State>, command: &Command) -> Vec<S
             | Command::Fork(_),
         ) => Vec::new(),
     }
+}
+
+/// Whether a text is the document with this hash: a sealed package, or a draft or a graph as it was
+/// sent.
+pub fn is_document(text: &str, hash: &str) -> bool {
+    let is_named = |found: Hash| canonical::hex(&found) == hash;
+    package::hash_of_stored(text).is_some_and(is_named)
+        || is_named(canonical::sha256(&[text.as_bytes()]))
 }
 
 /// Adds an entry that a hold names.

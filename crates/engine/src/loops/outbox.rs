@@ -277,7 +277,7 @@ impl Outbox<'_> {
         };
         let document = match state.as_ref() {
             State::Handoff(handoff) => {
-                self.engine.store.document(&claimed.stream, handoff.document_hash()).await?
+                self.engine.read().document(&claimed.stream, handoff.document_hash()).await?
             }
             State::Message(_) | State::Conversation(_) | State::Session(_) => None,
             State::Agent(_)

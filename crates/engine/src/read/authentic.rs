@@ -4,13 +4,25 @@
 
 use std::sync::atomic::Ordering;
 
+use protocol::handoff::derive;
+use protocol::ids::TeamspaceId;
 use protocol::ledger::Stream;
 use protocol::row_mac::{Mac, OutcomeRow, SnapshotRow};
-use protocol::step::State;
+use protocol::step::{self, HoldState, State};
 
 use crate::Engine;
-use crate::ports::store::{KeyScope, Listed, RecordedOutcome, Snapshot, StoreError};
+use crate::ports::store::{
+    HandoffFilter, KeyScope, List, ListOf, Listed, RecordedOutcome, Snapshot, StoreError,
+};
 use crate::read::Read;
+use crate::read::reading::handoff_stream;
+
+/// A hold may change while it is read. One that is still wrong after so many looks was forged.
+const HOLD_LOOKS: usize = 3;
+
+/// The handoffs of a task among which the one that left a hold is looked for, newest first. It is
+/// nearly always the newest.
+const TASK_HANDOFFS_MAX: usize = 256;
 
 impl Engine {
     /// The MAC of a row that is about to be written; none without a key.
@@ -51,7 +63,58 @@ impl Engine {
         Err(self.refuse_row(&format!("the snapshot of {subject} in {teamspace}")))
     }
 
-    fn refuse_row(&self, what: &str) -> StoreError {
+    /// A hold. That of a task decides who owns it, so it must follow from a state that the server
+    /// wrote. A hold that was deleted cannot be told from one that never was; `tasuki audit verify`
+    /// finds it.
+    pub(crate) async fn hold(
+        &self,
+        teamspace: &TeamspaceId,
+        key: &str,
+    ) -> Result<HoldState, StoreError> {
+        for _ in 0..HOLD_LOOKS {
+            let hold = self.store.hold(teamspace, key).await?;
+            if self.follows(teamspace, key, &hold).await? {
+                return Ok(hold);
+            }
+        }
+        Err(self.refuse_row(&format!("what is held of {key} in {teamspace}")))
+    }
+
+    /// Whether the hold of a task follows from one of its handoffs. Other holds are believed.
+    pub(crate) async fn follows(
+        &self,
+        teamspace: &TeamspaceId,
+        key: &str,
+        hold: &HoldState,
+    ) -> Result<bool, StoreError> {
+        let task_id = key.strip_prefix(derive::TASK).and_then(|id| id.parse().ok());
+        let Some(task_id) = task_id else { return Ok(true) };
+        if self.row_key.is_none() || *hold == HoldState::default() {
+            return Ok(true);
+        }
+        let left = (key.to_owned(), hold.clone());
+        let is_left =
+            |stream: &Stream, state: &State| step::holds_left(stream, state).contains(&left);
+        if let Some(holder) = &hold.holder {
+            let Ok(id) = holder.parse() else { return Ok(false) };
+            let stream = handoff_stream(teamspace, id);
+            let Some(snapshot) = self.store.load(&stream).await? else { return Ok(false) };
+            let state = self.read().snapshot_state(&stream, &snapshot).await?;
+            return Ok(is_left(&stream, &state));
+        }
+        let of = ListOf::Handoffs(HandoffFilter { task_id: Some(task_id), ..Default::default() });
+        let teamspace = teamspace.clone();
+        let list = List { teamspace, of, before: None, limit: TASK_HANDOFFS_MAX };
+        for row in self.store.list(list).await? {
+            let state = self.read().listed_state(&row).await?;
+            if state.is_some_and(|state| is_left(&row.stream, &state)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    pub(super) fn refuse_row(&self, what: &str) -> StoreError {
         self.counts.rows_refused.fetch_add(1, Ordering::Relaxed);
         tracing::error!("{what} was not written by this server; see tasuki audit verify");
         StoreError::Corrupt(format!("{what} was not written by this server"))

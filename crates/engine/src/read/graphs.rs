@@ -161,7 +161,7 @@ impl<'a> Read<'a> {
                 return Ok((None, 0));
             }
             let saved = graph.saved.clone();
-            let Some(text) = self.engine.store.document(&stream, &saved.hash).await? else {
+            let Some(text) = self.document(&stream, &saved.hash).await? else {
                 continue;
             };
             let (id, version) = (id.clone(), saved.version);

@@ -163,7 +163,14 @@ impl Read<'_> {
 
     /// The package of a proposed handoff, or the offer of a draft.
     pub async fn document(self, stream: &Stream, hash: &str) -> Result<Option<String>, StoreError> {
-        self.engine.store.document(stream, hash).await
+        let text = self.engine.store.document(stream, hash).await?;
+        match text {
+            Some(text) if !step::is_document(&text, hash) => {
+                let Stream { teamspace, subject } = stream;
+                Err(self.engine.refuse_row(&format!("the document of {subject} in {teamspace}")))
+            }
+            Some(_) | None => Ok(text),
+        }
     }
 
     /// A snapshot is a cache: one that this release cannot read is rebuilt from the events.

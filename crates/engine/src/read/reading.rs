@@ -181,7 +181,7 @@ impl Access<'_> {
         teamspace: &TeamspaceId,
         task_id: &TaskId,
     ) -> Result<bool, StoreError> {
-        let hold = self.engine.store.hold(teamspace, &derive::task_key(task_id)).await?;
+        let hold = self.engine.hold(teamspace, &derive::task_key(task_id)).await?;
         if let Some(holder) = hold.holder.as_deref().and_then(|id| id.parse().ok()) {
             return self.may_read_stream(caller, &handoff_stream(teamspace, holder)).await;
         }
@@ -197,7 +197,7 @@ impl Access<'_> {
         if let Some(recorded) = derive::readers(made) {
             return Ok(recorded);
         }
-        let text = self.engine.store.document(stream, &made.terms.package_hash).await?;
+        let text = self.engine.read().document(stream, &made.terms.package_hash).await?;
         let package = text.and_then(|text| serde_json::from_str::<Package>(&text).ok());
         Ok(package.map_or(Readers::Private, |package| Readers::of(&package.policy)))
     }
@@ -215,6 +215,6 @@ impl Access<'_> {
     }
 }
 
-fn handoff_stream(teamspace: &TeamspaceId, id: HandoffId) -> Stream {
+pub(super) fn handoff_stream(teamspace: &TeamspaceId, id: HandoffId) -> Stream {
     Stream { teamspace: teamspace.clone(), subject: Subject::Handoff(id) }
 }

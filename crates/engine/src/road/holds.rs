@@ -36,7 +36,7 @@ impl Engine {
         for key in keys {
             let hold = match known(&key) {
                 Some(hold) => hold,
-                None => self.store.hold(&stream.teamspace, &key).await?,
+                None => self.hold(&stream.teamspace, &key).await?,
             };
             if hold != HoldState::default() {
                 positions.extend(step::named_entry(stream, &hold));

@@ -215,7 +215,12 @@ impl Engine {
         let mut facts = self.facts(asked.caller, asked.stream, needs).await?;
         if let AssumedHolds::Read { told } = holds {
             let keys = step::holds(asked.stream, state, asked.command);
-            let told = told.as_ref();
+            let mut told = told.as_ref();
+            if let Some((key, hold)) = told
+                && !self.follows(&asked.stream.teamspace, key, hold).await?
+            {
+                told = None;
+            }
             let known = |key: &str| told.filter(|(it, _)| it == key).map(|(_, hold)| hold.clone());
             facts.holds = self.read_holds(asked.stream, keys, known).await?;
         }

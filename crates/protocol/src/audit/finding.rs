@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::ids::{HandoffId, TaskId};
 use crate::ledger::{BadHistory, Entry, Stream};
 
 /// What is wrong, and where.
@@ -37,6 +38,10 @@ pub enum Problem {
     Unreadable(String),
     #[error(transparent)]
     History(BadHistory),
+    #[error("takes {task_id} while the handoff {by} holds it")]
+    TaskHeld { task_id: TaskId, by: HandoffId },
+    #[error("takes {task_id} with other owners than the handoff {after} left")]
+    TaskOwners { task_id: TaskId, after: HandoffId },
     #[error("the snapshot of the stream stands at an earlier entry")]
     AfterSnapshot,
     #[error("changed, added or moved after the first {size} entries were sealed")]

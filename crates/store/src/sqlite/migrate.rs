@@ -9,7 +9,7 @@ use rusqlite::{Connection, Result};
 use super::OpenError;
 
 /// In order; the index plus one is the version. A released one is never edited.
-const MIGRATIONS: [&str; 11] = [
+const MIGRATIONS: [&str; 12] = [
     include_str!("../../migrations/0001_ledger.sql"),
     include_str!("../../migrations/0002_outbox.sql"),
     include_str!("../../migrations/0003_messages.sql"),
@@ -21,6 +21,7 @@ const MIGRATIONS: [&str; 11] = [
     include_str!("../../migrations/0009_view_with_teamspace.sql"),
     include_str!("../../migrations/0010_outbox_by_teamspace.sql"),
     include_str!("../../migrations/0011_row_macs.sql"),
+    include_str!("../../migrations/0012_teamspaces_begun.sql"),
 ];
 
 pub fn run(connection: &mut Connection, path: &Path) -> std::result::Result<(), OpenError> {

@@ -12,7 +12,7 @@ use protocol::ledger::{Body, Entry, Stream, Subject};
 use protocol::step::HoldState;
 use protocol::time::Time;
 use rusqlite::types::{Type, Value};
-use rusqlite::{Connection, OptionalExtension, Result, Row, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, Result, Row, ffi, params, params_from_iter};
 
 use super::{conversation_rows, message_rows};
 
@@ -69,14 +69,33 @@ pub fn load(connection: &Connection, stream: &Stream) -> Result<Option<Snapshot>
             )?
             .query_row(params![id.to_string(), stream.teamspace.as_str()], read)
             .optional(),
+        Subject::Teamspace => {
+            let is_set = has_settings(connection, &stream.teamspace)?;
+            match load_stream(connection, stream, read)? {
+                None if is_set => Err(rusqlite::Error::SqliteFailure(
+                    ffi::Error::new(ffi::SQLITE_CORRUPT),
+                    Some(format!("the settings of {} were deleted", stream.teamspace)),
+                )),
+                found => Ok(found),
+            }
+        }
         Subject::Agent(_)
         | Subject::Token(_)
-        | Subject::Teamspace
         | Subject::Graph(_)
         | Subject::Subscription(_)
         | Subject::Session(_)
         | Subject::Ledger => load_stream(connection, stream, read),
     }
+}
+
+/// Whether there is an entry about a teamspace. Without one it has the default settings.
+fn has_settings(connection: &Connection, teamspace: &TeamspaceId) -> Result<bool> {
+    connection
+        .prepare_cached(
+            "SELECT 1 FROM entries
+             WHERE teamspace = ?1 AND position = 1 AND subject = 'teamspace/self'",
+        )?
+        .exists([teamspace.as_str()])
 }
 
 fn load_stream(

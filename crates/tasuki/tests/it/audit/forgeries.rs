@@ -7,11 +7,17 @@ use serde_json::{Value, json};
 use store::sqlite::FILE_NAME;
 use tasuki::client::{Call, Client};
 
+use super::ledger::{findings, report};
 use crate::server::{Server, initiate, ok, refused, refused_start};
 use crate::wire::Request;
 
 /// A secret that the attacker made up.
 const MADE_UP: &str = "tasuki_0000000000000000000000000000000000000000000000000000000000000000";
+
+const FORGERIES: [&str; 11] = [
+    "operator", "token", "secret", "owner", "mailbox", "answer", "revived", "hold", "stolen",
+    "package", "settings",
+];
 
 struct Attacked {
     server: Server,
@@ -25,6 +31,9 @@ impl Attacked {
     async fn new(data: &std::path::Path) -> Self {
         let server = Server::start_on(data, |_| {});
         let root = server.with_token(&server.token("root", &["--kind", "operator"]));
+        let strict = json!({ "name": "Payments", "revision": 0,
+                             "settings": { "verifier_required": true } });
+        ok(&root, Call::put("/v1/teamspace", strict)).await;
         let [alice, _bob, mallory] =
             ["alice", "bob", "mallory"].map(|name| server.token(name, &[]));
         let handoff = initiate(&server.with_token(&alice), "T-1", "bob").await;
@@ -59,7 +68,7 @@ fn forge(data: &std::path::Path, name: &str, token_id: &str) {
 #[tokio::test]
 async fn what_decides_access_is_not_believed_when_it_was_changed_past_the_server() {
     for is_restarted in [false, true] {
-        for name in ["operator", "token", "secret", "owner", "mailbox", "answer", "revived"] {
+        for name in FORGERIES {
             let folder = tempfile::tempdir().unwrap();
             let data = folder.path().join("data");
             let mut attacked = Attacked::new(&data).await;
@@ -80,6 +89,24 @@ async fn what_decides_access_is_not_believed_when_it_was_changed_past_the_server
             check(&attacked, name).await;
         }
     }
+}
+
+/// A deleted hold cannot be told from one that never was, so the server lets a second agent have the
+/// task. The ledger shows it for good, also after the attacker has tidied up.
+#[tokio::test]
+async fn a_task_that_was_taken_twice_is_found_afterwards() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let attacked = Attacked::new(&data).await;
+    for name in ["hold", "closed"] {
+        forge(&data, name, "");
+    }
+    let mallory = attacked.server.with_token(&attacked.mallory);
+    initiate(&mallory, "T-1", "bob").await;
+    assert_eq!(attacked.server.stop(), Some(0));
+    let output = findings(&report(&data));
+    let expected = format!("takes T-1 while the handoff {} holds it", attacked.handoff);
+    assert!(output.contains(&expected), "{output}");
 }
 
 /// Entries that are not sealed yet could be anybody's; the next checkpoint must not vouch for them.
@@ -187,6 +214,26 @@ async fn check(attacked: &Attacked, name: &str) {
             let send = Call { key, ..Call::post("/v1/acp/messages", message) };
             let (status, body) = attacked.status(&attacked.alice, send).await;
             assert_eq!(status, 500, "{body}");
+        }
+        "hold" => {
+            let offer = Call::post("/v1/handoffs", crate::server::offer("T-1", "bob"));
+            let (status, body) = attacked.status(mallory, offer).await;
+            assert_ne!(status, 201, "{body}");
+        }
+        "stolen" => {
+            let offer = Call::post("/v1/handoffs", crate::server::offer("T-1", "bob"));
+            let (status, body) = attacked.status(mallory, offer).await;
+            assert_eq!(status, 500, "{body}");
+        }
+        "package" => {
+            let show = Call::get(format!("/v1/handoffs/{handoff}"));
+            let (status, body) = attacked.status(&attacked.alice, show).await;
+            assert_eq!(status, 500, "{body}");
+        }
+        "settings" => {
+            let (status, body) = attacked.status(mallory, Call::get("/v1/teamspace")).await;
+            let is_kept = body["in_effect"]["verifier_required"] == true;
+            assert!(status == 500 || is_kept, "{body}");
         }
         "revived" => assert_ne!(attacked.status(mallory, Call::get("/v1/agents")).await.0, 200),
         _ => unreachable!("{name} is not tried"),

@@ -10,3 +10,8 @@ effect INSERT INTO outbox VALUES ('default', 'garbage', 'wake/x', 1, 0, 0, NULL)
 deadline INSERT INTO deadlines VALUES (1, 'default', 'garbage', 'x')
 shape UPDATE handoffs SET mac = x'00'
 trigger CREATE TRIGGER t BEFORE INSERT ON entries BEGIN SELECT raise(ignore); END
+hold DELETE FROM holds WHERE key = 'task/T-1'
+stolen UPDATE holds SET holder = NULL, value = '["mallory"]' WHERE key = 'task/T-1'
+closed UPDATE handoffs SET status = 'closed'
+package UPDATE documents SET text = replace(text, 'T-1', 'T-9')
+settings DELETE FROM streams WHERE subject = 'teamspace/self'
