@@ -1,4 +1,4 @@
-//! Tasks over the whole ledger: no two handoffs may hold one task at the same time, and each goes on
+//! Tasks over the whole ledger: no two handoffs may hold one task at once, and each goes on
 //! with the owners that the one before it left. A server that was shown a forged hold leaves this
 //! trace, even if the hold is right again by now.
 
