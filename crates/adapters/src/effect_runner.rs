@@ -7,6 +7,7 @@ use std::sync::Arc;
 use engine::loops::deliver::{Answered as Told, Delivery};
 use engine::loops::outbox::{Adapter, not_configured};
 use engine::loops::wake::{Taken, WakeCall};
+use engine::loops::webhooks::Post;
 use protocol::handoff::artifact::Seen;
 use protocol::handoff::package::Artifact;
 use protocol::handoff::workq::{Answered, Transfer};
@@ -55,6 +56,11 @@ impl Adapter for EffectRunner {
     fn deliver(&self, delivery: Delivery) -> Told {
         let telling = Arc::clone(&self.webhook);
         Box::pin(async move { telling.deliver(&delivery).await })
+    }
+
+    fn post(&self, post: Post) -> Taken {
+        let calling = Arc::clone(&self.webhook);
+        Box::pin(async move { calling.post_event(post).await })
     }
 
     fn objection(&self, url: &str, url_use: UrlUse) -> Option<String> {

@@ -14,6 +14,7 @@ use bytes::Bytes;
 use engine::loops::deliver::Delivery;
 use engine::loops::destinations::{CallFailure, RETRY_AFTER_MAX};
 use engine::loops::wake::WakeCall;
+use engine::loops::webhooks::Post;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::header::{CONTENT_TYPE, RETRY_AFTER};
 use hyper::{Method, StatusCode};
@@ -39,10 +40,13 @@ pub const CALL_MS_MAX: u64 = 5_000;
 /// customers do not wait for longer.
 pub const TURN_MS_MAX: u64 = 30_000;
 
+/// From resolving the name to the status line: an endpoint should store an event and answer.
+pub const EVENT_MS_MAX: u64 = 10_000;
+
 /// A message with as many files as it may have.
 const ANSWER_BYTES_MAX: usize = 3 * 1024 * 1024;
 
-const TOO_SLOW: &str = "the agent does not answer in time";
+const TOO_SLOW: &str = "the endpoint does not answer in time";
 
 #[derive(Debug)]
 pub struct Webhook {
@@ -52,6 +56,7 @@ pub struct Webhook {
     scope: Scope,
     call_ms_max: u64,
     turn_ms_max: u64,
+    event_ms_max: u64,
 }
 
 /// Which agents may be called.
@@ -73,7 +78,8 @@ impl Webhook {
         let (network, tls) = (Box::new(SystemNetwork), network::public_tls());
         let (call_ms_max, turn_ms_max) = (CALL_MS_MAX, TURN_MS_MAX);
         let scope = if allow_private_addresses { Scope::Private } else { Scope::Public };
-        Self { network, tls, key, scope, call_ms_max, turn_ms_max }
+        let event_ms_max = EVENT_MS_MAX;
+        Self { network, tls, key, scope, call_ms_max, turn_ms_max, event_ms_max }
     }
 
     /// Calls agents on this machine, too.
@@ -119,16 +125,34 @@ impl Webhook {
     }
 
     pub fn taking_at_most(self, ms_max: u64) -> Self {
-        Self { call_ms_max: ms_max, turn_ms_max: ms_max, ..self }
+        Self { call_ms_max: ms_max, turn_ms_max: ms_max, event_ms_max: ms_max, ..self }
+    }
+
+    /// Posts an event of the ledger to a webhook, signed with each of its keys.
+    pub async fn post_event(&self, post: Post) -> Result<(), CallFailure> {
+        let at = post.at;
+        let secret = |key: &u32| self.key.webhook_secret(&post.teamspace, post.webhook, *key);
+        let posting = self.post(Signed {
+            url: &post.url,
+            secrets: post.keys.iter().map(secret).collect(),
+            id: post.id,
+            at,
+            content_type: "application/cloudevents+json",
+            body: post.body,
+            url_use: UrlUse::Turns,
+        });
+        let calling = timeout(Duration::from_millis(self.event_ms_max), posting);
+        taken(&calling.await.unwrap_or_else(|_| Err(CallFailure::down(TOO_SLOW)))?, at)
     }
 
     pub async fn call(&self, call: &WakeCall) -> Result<(), CallFailure> {
         let Wake { agent, message, .. } = &call.wake;
         let posting = self.post(Signed {
             url: &call.url,
-            secret: self.key.secret(&call.teamspace, agent),
+            secrets: vec![self.key.secret(&call.teamspace, agent)],
             id: wake::id(*message, agent),
             at: call.at,
+            content_type: JSON,
             body: body(call),
             url_use: UrlUse::Call,
         });
@@ -143,9 +167,10 @@ impl Webhook {
             let mut answer = self
                 .post(Signed {
                     url: &delivery.url,
-                    secret: self.key.secret(&delivery.teamspace, &delivery.agent),
+                    secrets: vec![self.key.secret(&delivery.teamspace, &delivery.agent)],
                     id: delivery.id.clone(),
                     at: delivery.at,
+                    content_type: JSON,
                     body: delivery.body.clone(),
                     url_use: UrlUse::Turns,
                 })
@@ -170,28 +195,33 @@ impl Webhook {
                     CallFailure::down("the name in its URL cannot be resolved")
                 }
                 Unreached::NotPublic => CallFailure::refused(unreachable_because(reach)),
-                Unreached::Unanswered => CallFailure::down("the agent cannot be reached"),
+                Unreached::Unanswered => CallFailure::down("the endpoint cannot be reached"),
             },
         )?;
-        let Signed { secret, id, at, body, .. } = signed;
+        let Signed { secrets, id, at, content_type, body, .. } = signed;
+        let signature = |secret: &Secret| secret.signature(&id, at, body.as_bytes());
+        let signatures: Vec<String> = secrets.iter().map(signature).collect();
         let request = network::request(Method::POST, &location)
-            .header(CONTENT_TYPE, "application/json")
+            .header(CONTENT_TYPE, content_type)
             .header("webhook-id", &id)
             .header("webhook-timestamp", wake::seconds(at))
-            .header("webhook-signature", secret.signature(&id, at, body.as_bytes()))
+            .header("webhook-signature", signatures.join(" "))
             .body(Full::new(Bytes::from(body)))
             .map_err(|_| not_plain())?;
         let answer = network::send(stream, request).await;
-        answer.map_err(|_| CallFailure::down("the agent does not answer as HTTP asks"))
+        answer.map_err(|_| CallFailure::down("the endpoint does not answer as HTTP asks"))
     }
 }
 
-/// A request and the secret that signs it.
+const JSON: &str = "application/json";
+
+/// A request and the secrets that sign it.
 struct Signed<'a> {
     url: &'a str,
-    secret: Secret,
+    secrets: Vec<Secret>,
     id: String,
     at: Time,
+    content_type: &'static str,
     body: String,
     url_use: UrlUse,
 }
@@ -220,11 +250,12 @@ fn taken(answer: &HttpAnswer, now: Time) -> Result<(), CallFailure> {
         return Ok(());
     }
     if status.is_redirection() {
-        return Err(CallFailure::refused("the agent redirects, which is not followed"));
+        return Err(CallFailure::refused("the endpoint redirects, which is not followed"));
     }
-    let detail = format!("the agent answered {}", status.as_u16());
+    let detail = format!("the endpoint answered {}", status.as_u16());
     if !status.is_server_error() && status != StatusCode::TOO_MANY_REQUESTS {
-        return Err(CallFailure::refused(detail));
+        let status = Some(status.as_u16());
+        return Err(CallFailure { status, ..CallFailure::refused(detail) });
     }
     let asked = answer.response.headers().get(RETRY_AFTER).and_then(|it| it.to_str().ok());
     let retry_after = asked.and_then(|asked| retry_after(asked, now));

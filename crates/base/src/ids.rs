@@ -229,6 +229,10 @@ uuid_id!(
     HandoffId
 );
 uuid_id!(
+    /// One webhook.
+    WebhookId
+);
+uuid_id!(
     /// One credential. Naming it reveals nothing about its secret.
     TokenId
 );

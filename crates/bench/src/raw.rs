@@ -120,11 +120,11 @@ impl Store for Recorder {
         self.inner.sealed()
     }
 
-    fn place(&self, follower: &'static str) -> Answer<u64> {
+    fn place(&self, follower: &str) -> Answer<u64> {
         self.inner.place(follower)
     }
 
-    fn write_place(&self, follower: &'static str, seq: u64) -> Answer<()> {
+    fn write_place(&self, follower: &str, seq: u64) -> Answer<()> {
         self.inner.write_place(follower, seq)
     }
 

@@ -41,6 +41,7 @@ use loops::outbox::Adapter;
 use loops::retention::Retention;
 use loops::{
     connections, deadlines, destinations, dispatch, notices, outbox, outbox_pools, retention,
+    webhooks,
 };
 use ports::clock::Clock;
 use ports::ids::Ids;
@@ -76,6 +77,7 @@ pub struct Engine {
     row_key: Option<Arc<RowKey>>,
     asked: Arc<listening::AnswerableQuestions>,
     announcing: Arc<announce::Announcing>,
+    webhooks: Arc<webhooks::Webhooks>,
 }
 
 /// What the metrics page shows about the road.
@@ -123,10 +125,12 @@ impl Engine {
         let cursor_key = Arc::new(CursorKey::from_seed(&seed));
         let graphs = Arc::<graphs::KnownGraphs>::default();
         let access = Arc::<access::KnownBearers>::default();
+        let webhooks = Arc::<webhooks::Webhooks>::default();
         let caches = Caches {
             access: Arc::clone(&access),
             settings: Arc::clone(&settings),
             graphs: Arc::clone(&graphs),
+            webhooks: Arc::clone(&webhooks),
         };
         let feed = Arc::new(Feed::new(Arc::clone(&store), caches));
         Self {
@@ -153,6 +157,7 @@ impl Engine {
             row_key: None,
             asked: Arc::default(),
             announcing: Arc::default(),
+            webhooks,
         }
     }
 
@@ -188,7 +193,7 @@ impl Engine {
         &self.cursor_key
     }
 
-    /// Starts the loops: deadlines, notices, connections, dispatch, the narrator, the
+    /// Starts the loops: deadlines, notices, connections, dispatch, the narrator, webhooks, the
     /// outbox, retention, and the sealing of the ledger.
     pub fn start(
         &self,
@@ -205,6 +210,7 @@ impl Engine {
             tokio::spawn(connections::run(self.clone(), stopped.clone())),
             tokio::spawn(dispatch::run(self.clone(), stopped.clone())),
             tokio::spawn(narrator::run(self.clone(), stopped.clone())),
+            tokio::spawn(webhooks::run(self.clone(), Arc::clone(&adapter), stopped.clone())),
             tokio::spawn(retention::run(self.clone(), retention, stopped)),
         ];
         let notices = Loop { stop, tasks };

@@ -10,6 +10,7 @@ pub mod outbox;
 pub mod outbox_pools;
 pub mod retention;
 pub mod wake;
+pub mod webhooks;
 
 use crate::Engine;
 

@@ -17,6 +17,7 @@ mod messages;
 mod operations;
 mod reference;
 mod shared;
+mod webhooks;
 mod ws;
 
 use std::sync::Arc;
@@ -38,6 +39,7 @@ use messages::state::Messages;
 use shared::gateway::Gateway;
 use shared::problem::Problem;
 use shared::routes::unmatched;
+use webhooks::state::Webhooks;
 use ws::state::Ws;
 
 pub use aaep::compat::settings::{Open, Player, Settings as CompatSettings, Words};
@@ -129,6 +131,10 @@ impl Api {
             .merge(handoffs::routes(gateway.clone()))
             .merge(conversations::routes(gateway.clone()))
             .merge(messages::routes(messages))
+            .merge(webhooks::routes(Webhooks {
+                gateway: gateway.clone(),
+                wake_key: wake_key.clone(),
+            }))
             .merge(agents::routes(Agents { gateway: gateway.clone(), wake_key }))
             .merge(admin::routes(Admin { gateway: gateway.clone(), metrics_readers }))
             .merge(feed::routes(gateway.clone()))

@@ -10,7 +10,9 @@ use crate::conversation::Conversation;
 use crate::fork::{self, Forked};
 use crate::handoff::{self, Handoff};
 use crate::ledger::Erased;
-use crate::{agent, conversation, graph, message, session, subscription, teamspace, token};
+use crate::{
+    agent, conversation, graph, message, session, subscription, teamspace, token, webhook,
+};
 
 /// A command to one aggregate.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,6 +26,7 @@ pub enum Command {
     Graph(graph::Command),
     Subscription(subscription::Command),
     Session(session::Command),
+    Webhook(webhook::Command),
     /// Erases the body of one entry of the stream, for whichever aggregate it belongs to.
     Erase {
         position: u64,
@@ -44,6 +47,7 @@ pub enum Event {
     Graph(graph::Event),
     Subscription(subscription::Event),
     Session(session::Event),
+    Webhook(webhook::Event),
     Erased(Erased),
     Forked(Forked),
 }
@@ -63,6 +67,7 @@ pub enum State {
     Graph(graph::Graph),
     Subscription(Box<subscription::Subscription>),
     Session(Box<session::Session>),
+    Webhook(Box<webhook::Webhook>),
 }
 
 impl State {
@@ -88,6 +93,7 @@ impl Command {
             Command::Graph(graph::Command::Remove) => "remove_graph",
             Command::Subscription(command) => command.name(),
             Command::Session(command) => command.name(),
+            Command::Webhook(command) => command.name(),
             Command::Erase { .. } => "erase",
             Command::Fork(_) => "fork",
         }

@@ -329,6 +329,7 @@ impl Auditor {
                     | Event::Teamspace(_)
                     | Event::Graph(_)
                     | Event::Subscription(_)
+                    | Event::Webhook(_)
                     | Event::Session(_) => {}
                 }
                 Some(event)

@@ -9,7 +9,7 @@ use crate::fork::Forked;
 use crate::ledger::{Erased, Recorded};
 use crate::{
     agent, callback, conversation, graph, handoff, json, message, session, subscription, teamspace,
-    token, transfer,
+    token, transfer, webhook,
 };
 
 /// The version of every event so far.
@@ -50,6 +50,7 @@ pub fn encode(event: &Event) -> Recorded {
         Event::Session(session::Event::Withdrawn(body)) => text(body),
         Event::Session(session::Event::HandedOver(body)) => text(body),
         Event::Session(session::Event::Delivered(body)) => text(body),
+        Event::Webhook(event) => encode_webhook(event),
         Event::Message(message::Event::Woken(body)) => text(body),
         Event::Message(message::Event::Failed(body)) => text(body),
         Event::Conversation(conversation::Event::Opened(body)) => text(body),
@@ -113,6 +114,7 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
         "session.withdrawn" => read(body).map(session::Event::Withdrawn).map(Event::Session),
         "session.handed_over" => read(body).map(session::Event::HandedOver).map(Event::Session),
         "session.delivered" => read(body).map(session::Event::Delivered).map(Event::Session),
+        name if name.starts_with("webhook.") => decode_webhook(name, body).map(Event::Webhook),
         "message.woken" => read(body).map(message::Event::Woken).map(Event::Message),
         "message.failed" => read(body).map(message::Event::Failed).map(Event::Message),
         name if name.starts_with("transfer.") => decode_transfer(name, body)
@@ -130,7 +132,7 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
 }
 
 /// The first words of event names.
-const FAMILIES: [&str; 12] = [
+const FAMILIES: [&str; 13] = [
     "agent",
     "callback",
     "conversation",
@@ -143,6 +145,7 @@ const FAMILIES: [&str; 12] = [
     "teamspace",
     "token",
     "transfer",
+    "webhook",
 ];
 
 /// Whether a text is the name of an event, or of an event family.
@@ -274,6 +277,33 @@ fn encode_transfer(event: &transfer::Event) -> String {
     }
 }
 
+fn decode_webhook(name: &str, body: &str) -> Result<webhook::Event, String> {
+    match name {
+        "webhook.created" => read(body).map(|body| webhook::Event::Created(Box::new(body))),
+        "webhook.changed" => read(body).map(|body| webhook::Event::Changed(Box::new(body))),
+        "webhook.key_rotated" => read(body).map(webhook::Event::KeyRotated),
+        "webhook.paused" => read(body).map(webhook::Event::Paused),
+        "webhook.resumed" => read(body).map(webhook::Event::Resumed),
+        "webhook.set_aside" => read(body).map(webhook::Event::SetAside),
+        "webhook.settled" => read(body).map(webhook::Event::Settled),
+        "webhook.removed" => read(body).map(webhook::Event::Removed),
+        _ => Err(UNKNOWN.to_owned()),
+    }
+}
+
+fn encode_webhook(event: &webhook::Event) -> String {
+    match event {
+        webhook::Event::Created(body) => text(body),
+        webhook::Event::Changed(body) => text(body),
+        webhook::Event::KeyRotated(body) => text(body),
+        webhook::Event::Paused(body) => text(body),
+        webhook::Event::Resumed(body) => text(body),
+        webhook::Event::SetAside(body) => text(body),
+        webhook::Event::Settled(body) => text(body),
+        webhook::Event::Removed(body) => text(body),
+    }
+}
+
 fn encode_handoff(event: &handoff::Event) -> String {
     match event {
         handoff::Event::Drafted(body) => text(body),
@@ -325,6 +355,7 @@ impl Event {
             Event::Graph(event) => event.name(),
             Event::Subscription(event) => event.name(),
             Event::Session(event) => event.name(),
+            Event::Webhook(event) => event.name(),
             Event::Erased(_) => Erased::NAME,
             Event::Forked(_) => Forked::NAME,
         }

@@ -52,6 +52,8 @@ pub struct Facts {
     pub caller_slot: Option<u16>,
     /// A free slot for one more subscription of the caller.
     pub listener_slot: Option<u16>,
+    /// A free slot for one more webhook of the caller.
+    pub webhook_slot: Option<u16>,
     /// The requested queue.
     pub queue: Option<Agent>,
     pub graph: Option<Arc<Ready>>,

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::canonical::{self, Hash};
 use crate::ids::{
     AgentId, ConversationId, GraphId, HandoffId, MessageId, SessionId, SubscriptionId, TeamspaceId,
-    TokenId,
+    TokenId, WebhookId,
 };
 use crate::json;
 use crate::time::Time;
@@ -50,6 +50,7 @@ pub enum Subject {
     Graph(GraphId),
     Subscription(SubscriptionId),
     Session(SessionId),
+    Webhook(WebhookId),
 }
 
 /// The id of a subject that exists once.
@@ -181,6 +182,7 @@ impl Subject {
             Subject::Graph(_) => "graph",
             Subject::Subscription(_) => "subscription",
             Subject::Session(_) => "session",
+            Subject::Webhook(_) => "webhook",
         }
     }
 
@@ -195,6 +197,7 @@ impl Subject {
             Subject::Graph(id) => id.to_string(),
             Subject::Subscription(id) => id.to_string(),
             Subject::Session(id) => id.to_string(),
+            Subject::Webhook(id) => id.to_string(),
             Subject::Conversation(id) => id.to_string(),
         }
     }
@@ -213,6 +216,7 @@ impl fmt::Display for Subject {
             Subject::Graph(id) => write!(f, "graph/{id}"),
             Subject::Subscription(id) => write!(f, "subscription/{id}"),
             Subject::Session(id) => write!(f, "session/{id}"),
+            Subject::Webhook(id) => write!(f, "webhook/{id}"),
         }
     }
 }
@@ -221,7 +225,7 @@ impl fmt::Display for Subject {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "expected handoff/<id>, message/<id>, conversation/<id>, agent/<id>, token/<id>, \
-     graph/<id>, session/<id>, subscription/<id>, teamspace/self or ledger/self"
+     graph/<id>, session/<id>, subscription/<id>, webhook/<id>, teamspace/self or ledger/self"
 )]
 pub struct InvalidSubject;
 
@@ -237,6 +241,7 @@ impl FromStr for Subject {
             "teamspace" if id == SELF_ID => Ok(Subject::Teamspace),
             "graph" => id.parse().map(Subject::Graph).map_err(|_| InvalidSubject),
             "subscription" => id.parse().map(Subject::Subscription).map_err(|_| InvalidSubject),
+            "webhook" => id.parse().map(Subject::Webhook).map_err(|_| InvalidSubject),
             "session" => id.parse().map(Subject::Session).map_err(|_| InvalidSubject),
             "message" => id.parse().map(Subject::Message).map_err(|_| InvalidSubject),
             "conversation" => id.parse().map(Subject::Conversation).map_err(|_| InvalidSubject),

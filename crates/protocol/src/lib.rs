@@ -60,6 +60,7 @@ pub mod transfer;
 pub mod visibility;
 pub mod wake;
 pub mod warning;
+pub mod webhook;
 
 #[cfg(test)]
 mod form_tests;

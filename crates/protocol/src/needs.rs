@@ -21,6 +21,8 @@ pub struct Needs {
     pub caller_slot: bool,
     /// Whether the caller opens a subscription.
     pub listener_slot: bool,
+    /// Whether the caller makes a webhook.
+    pub webhook_slot: bool,
     pub queue: Option<QueueOf>,
     /// The graph of a new conversation. If no agent is given, the graph's default specialist is
     /// read too.

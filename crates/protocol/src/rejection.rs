@@ -104,6 +104,9 @@ pub enum Rejection {
     #[error("at most {n_max} subscriptions of one bearer are open at once; close one first")]
     TooManySubscriptions { n_max: u16 },
 
+    #[error("a bearer has at most {n_max} webhooks; remove one first")]
+    TooManyWebhooks { n_max: u16 },
+
     #[error("queue: expected a queue; this teamspace has no default one")]
     NoDefaultQueue,
 
@@ -170,6 +173,7 @@ impl Rejection {
             Rejection::LegOpen { .. } => "HANDOFF_DUPLICATE_REQUEST",
             Rejection::NoCapacity { .. } => "no_capacity",
             Rejection::TooManySubscriptions { .. } => "too_many_subscriptions",
+            Rejection::TooManyWebhooks { .. } => "too_many_webhooks",
             Rejection::NoDefaultQueue => "no_default_queue",
             Rejection::QueueClosed { .. } => "queue_closed",
             Rejection::EventRefused { flaws, .. } => {
@@ -233,6 +237,7 @@ impl Rejection {
             | Rejection::LegOpen { .. }
             | Rejection::NoCapacity { .. }
             | Rejection::TooManySubscriptions { .. }
+            | Rejection::TooManyWebhooks { .. }
             | Rejection::SessionFull { .. }
             | Rejection::NotAnswered { .. } => None,
         }

@@ -20,6 +20,7 @@ use crate::ledger::{Erased, Recorded, Stream, Subject};
 use crate::rejection::Rejection;
 use crate::{
     agent, codec, conversation, erasure, graph, message, session, subscription, teamspace, token,
+    webhook,
 };
 use aaep::AGENT_ID;
 use base::lookalike::letters;
@@ -119,6 +120,7 @@ pub fn holds(stream: &Stream, state: Option<&State>, command: &Command) -> Vec<S
             | Command::Graph(_)
             | Command::Subscription(_)
             | Command::Session(_)
+            | Command::Webhook(_)
             | Command::Erase { .. }
             | Command::Fork(_),
         ) => Vec::new(),
@@ -152,6 +154,7 @@ pub fn named_entry(stream: &Stream, hold: &HoldState) -> Option<u64> {
         | Subject::Teamspace
         | Subject::Graph(_)
         | Subject::Subscription(_)
+        | Subject::Webhook(_)
         | Subject::Ledger => None,
     }
 }
@@ -165,6 +168,7 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
         Command::Conversation(command) => command.needs(state.and_then(State::as_conversation)),
         Command::Agent(command) => command.needs(),
         Command::Graph(command) => command.needs(),
+        Command::Webhook(command) => command.needs(),
         Command::Session(command) => command.needs(state.and_then(State::as_session)),
         Command::Token(_) | Command::Teamspace(_) | Command::Erase { .. } | Command::Fork(_) => {
             Needs::default()
@@ -202,6 +206,7 @@ pub fn step(
         | Command::Graph(_)
         | Command::Subscription(_)
         | Command::Session(_)
+        | Command::Webhook(_)
         | Command::Fork(_) => None,
     };
     Ok(Change {
@@ -294,6 +299,10 @@ fn decide(
         (Subject::Session(id), state, Command::Session(asked)) => {
             session::decide(id, state.and_then(State::as_session), asked, context).map(sessions)
         }
+        (Subject::Webhook(_), state, Command::Webhook(asked)) => {
+            let event = webhook::decide(state.and_then(State::as_webhook), asked, context)?;
+            Ok(Decided::events(event.map(Event::Webhook)))
+        }
         (
             Subject::Handoff(_)
             | Subject::Agent(_)
@@ -304,6 +313,7 @@ fn decide(
             | Subject::Graph(_)
             | Subject::Subscription(_)
             | Subject::Session(_)
+            | Subject::Webhook(_)
             | Subject::Ledger,
             _,
             _,

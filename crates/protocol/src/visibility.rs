@@ -62,6 +62,7 @@ pub fn of(caller: &Caller, state: &State, readers: Readers) -> Sight {
             Sight::if_so(subscription.is_of(caller) || caller.is_coordinator())
         }
         State::Session(session) => Sight::if_so(session.is_shown_to(caller)),
+        State::Webhook(webhook) => Sight::if_so(webhook.is_of(caller) || caller.is_operator()),
         State::Token(_) => Sight::if_so(caller.is_operator()),
         State::Agent(_) | State::Ledger(_) | State::Graph(_) | State::Teamspace(_) => {
             Sight::if_so(!is_customer(caller))
@@ -168,6 +169,8 @@ pub fn of_entry(caller: &Caller, entry: &Entry, event: Option<&Event>) -> EntryS
         // A subscription concerns only its listener and the server. Other callers get the events of
         // a session through their own subscriptions.
         Some(Event::Subscription(_) | Event::Session(_)) => if_so(is_coordinator || is_actor()),
+        // Its URL may hold a password.
+        Some(Event::Webhook(_)) => if_so(caller.is_operator() || is_actor()),
         Some(Event::Message(event)) => {
             let (from, to) = event.parties();
             if_so(is_coordinator || message::state::concerns(caller, from, to.iter()))
@@ -186,7 +189,9 @@ pub fn of_entry(caller: &Caller, entry: &Entry, event: Option<&Event>) -> EntryS
             About::Handoff => EntrySight::AsHandoff { part: None },
         },
         Some(Event::Erased(_)) | None => match &entry.stream.subject {
-            Subject::Token(_) | Subject::Agent(_) | Subject::Ledger => if_so(caller.is_operator()),
+            Subject::Token(_) | Subject::Agent(_) | Subject::Ledger | Subject::Webhook(_) => {
+                if_so(caller.is_operator())
+            }
             Subject::Teamspace | Subject::Graph(_) => if_so(!is_customer(caller)),
             Subject::Subscription(_) | Subject::Session(_) => if_so(is_coordinator || is_actor()),
             // Whom it concerned is erased too.

@@ -10,7 +10,7 @@ use schemars::Schema;
 
 use crate::canonical::{self, Hash, hmac};
 use crate::form;
-use crate::ids::{AgentId, MessageId, TeamspaceId};
+use crate::ids::{AgentId, MessageId, TeamspaceId, WebhookId};
 use crate::rejection::Rejection;
 use crate::time::Time;
 
@@ -46,6 +46,12 @@ impl WakeKey {
     pub fn secret(&self, teamspace: &TeamspaceId, agent: &AgentId) -> Secret {
         let (teamspace, agent) = (teamspace.as_str().as_bytes(), agent.as_str().as_bytes());
         Secret(hmac(&self.0, &[teamspace, b"\n", agent]))
+    }
+
+    /// The secret of a webhook. No agent has this name.
+    pub fn webhook_secret(&self, teamspace: &TeamspaceId, id: WebhookId, key: u32) -> Secret {
+        let name = format!("webhook/{id}/{key}");
+        Secret(hmac(&self.0, &[teamspace.as_str().as_bytes(), b"\n", name.as_bytes()]))
     }
 }
 

@@ -49,7 +49,7 @@ struct Tables {
     transcripts: HashMap<Stream, BTreeMap<u64, u64>>,
     outcomes: HashMap<KeyScope, RecordedOutcome>,
     sealed: Option<Sealed>,
-    places: HashMap<&'static str, u64>,
+    places: HashMap<String, u64>,
     listeners: Listeners,
 }
 
@@ -123,12 +123,12 @@ impl Store for Memory {
         answer(self.tables().sealed.clone())
     }
 
-    fn place(&self, follower: &'static str) -> Answer<u64> {
+    fn place(&self, follower: &str) -> Answer<u64> {
         answer(self.tables().places.get(follower).copied().unwrap_or(0))
     }
 
-    fn write_place(&self, follower: &'static str, seq: u64) -> Answer<()> {
-        self.tables().places.insert(follower, seq);
+    fn write_place(&self, follower: &str, seq: u64) -> Answer<()> {
+        self.tables().places.insert(follower.to_owned(), seq);
         answer(())
     }
 
@@ -258,6 +258,7 @@ impl Store for Memory {
             | Subject::Graph(_)
             | Subject::Subscription(_)
             | Subject::Session(_)
+            | Subject::Webhook(_)
             | Subject::Ledger => true,
             Subject::Handoff(_) | Subject::Message(_) | Subject::Conversation(_) => false,
         };

@@ -232,11 +232,12 @@ impl Store for Sqlite {
         self.inner.readers.ask(marks::sealed)
     }
 
-    fn place(&self, follower: &'static str) -> Answer<u64> {
-        self.inner.readers.ask(move |connection| marks::place(connection, follower))
+    fn place(&self, follower: &str) -> Answer<u64> {
+        let follower = follower.to_owned();
+        self.inner.readers.ask(move |connection| marks::place(connection, &follower))
     }
 
-    fn write_place(&self, follower: &'static str, seq: u64) -> Answer<()> {
+    fn write_place(&self, follower: &str, seq: u64) -> Answer<()> {
         self.inner.writer.write_place(follower, seq)
     }
 

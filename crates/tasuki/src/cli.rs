@@ -35,6 +35,7 @@ mod transfer_view;
 mod transfer_words;
 mod typist;
 mod watch;
+mod webhook;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -85,6 +86,8 @@ enum Command {
     Transfer(transfer::TransferArgs),
     /// Chat in this terminal, as a customer or as the person who answers.
     Chat(chat::ChatArgs),
+    /// Post events of the ledger to a URL, and look after such webhooks.
+    Webhook(webhook::WebhookArgs),
     /// List effects that are not done, and retry those that were given up.
     Outbox(outbox::OutboxArgs),
     /// AAEP: announce, hear, answer, record, replay and check; look after its keys.
@@ -212,6 +215,7 @@ async fn dispatch(command: Command) -> Result<u8> {
         Command::Queue(args) => queue::run(args).await,
         Command::Transfer(args) => transfer::run(args).await,
         Command::Chat(args) => chat::run(args).await,
+        Command::Webhook(args) => webhook::run(args).await,
         Command::Outbox(args) => outbox::run(args).await,
         Command::Aaep(args) => aaep::run(args).await,
         Command::Graph(args) => graph::run(args).await,

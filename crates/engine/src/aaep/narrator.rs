@@ -103,6 +103,7 @@ impl Sessions<'_> {
                 | Subject::Token(_)
                 | Subject::Graph(_)
                 | Subject::Subscription(_)
+                | Subject::Webhook(_)
                 | Subject::Message(_)
                 | Subject::Teamspace
                 | Subject::Ledger => {}

@@ -21,6 +21,7 @@ use tokio::sync::watch;
 use crate::aaep::listening::{self, Announced};
 use crate::aaep::sessions;
 use crate::ledger::Ledger;
+use crate::loops::webhooks::Webhooks;
 use crate::ports::store::{Listener, Sequenced, Store, StoreError, StoreReads};
 use crate::read::access::KnownBearers;
 use crate::read::graphs::KnownGraphs;
@@ -66,6 +67,7 @@ pub(crate) struct Caches {
     pub access: Arc<KnownBearers>,
     pub settings: Arc<KnownSettings>,
     pub graphs: Arc<KnownGraphs>,
+    pub webhooks: Arc<Webhooks>,
 }
 
 /// The newest entries, without a gap.
@@ -200,7 +202,7 @@ impl Feed {
 impl Listener for Tail {
     fn committed(&self, entries: Vec<Sequenced>) {
         let Some(newest) = entries.last().map(|entry| entry.seq) else { return };
-        let Caches { access, settings, graphs } = &self.caches;
+        let Caches { access, settings, graphs, webhooks } = &self.caches;
         access.update(&entries);
         settings.update(&entries);
         graphs.update(&entries);
@@ -220,6 +222,8 @@ impl Listener for Tail {
         ring.told = newest;
         drop(ring);
         self.newest.send_replace(newest);
+        // They read the ring, so they are woken after it is filled.
+        webhooks.wake(entries.iter().map(|followed| &followed.sequenced.entry.stream));
         if settles {
             self.settled.send_replace(newest);
         }

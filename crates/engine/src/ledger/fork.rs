@@ -133,6 +133,7 @@ impl Ledger<'_> {
                 | Command::Graph(_)
                 | Command::Subscription(_)
                 | Command::Session(_)
+                | Command::Webhook(_)
                 | Command::Erase { .. },
                 Some(behind),
             ) => Err(behind),

@@ -40,6 +40,8 @@ pub struct CallFailure {
     pub cause: FailureCause,
     /// The endpoint asked to be left alone for this long.
     pub retry_after: Option<Span>,
+    /// The status of its answer, if it answered.
+    pub status: Option<u16>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,16 +56,29 @@ pub enum FailureCause {
 
 impl CallFailure {
     pub fn down(detail: impl Into<String>) -> Self {
-        Self { detail: detail.into(), cause: FailureCause::Down, retry_after: None }
+        let cause = FailureCause::Down;
+        Self { detail: detail.into(), cause, retry_after: None, status: None }
     }
 
     pub fn refused(detail: impl Into<String>) -> Self {
-        Self { detail: detail.into(), cause: FailureCause::Refused, retry_after: None }
+        let cause = FailureCause::Refused;
+        Self { detail: detail.into(), cause, retry_after: None, status: None }
     }
 
     pub fn not_tried(detail: impl Into<String>, retry_after: Span) -> Self {
         let retry_after = Some(retry_after);
-        Self { detail: detail.into(), cause: FailureCause::NotTried, retry_after }
+        let cause = FailureCause::NotTried;
+        Self { detail: detail.into(), cause, retry_after, status: None }
+    }
+
+    /// The endpoint says that it does not exist any more.
+    pub fn is_gone(&self) -> bool {
+        self.status == Some(410)
+    }
+
+    /// The endpoint takes calls, but not with this content.
+    pub fn is_about_content(&self) -> bool {
+        matches!(self.status, Some(400 | 413 | 415 | 422))
     }
 }
 
@@ -239,7 +254,7 @@ mod tests {
     fn an_endpoint_that_answers_is_not_down() {
         let stage = Stage::new();
         for _ in 0..3 * FAILURES_BEFORE_PAUSE {
-            let refused = Err(CallFailure::refused("the agent answered 400"));
+            let refused = Err(CallFailure::refused("the endpoint answered 400"));
             assert_eq!(stage.call(URL, &refused), Ok(()));
         }
     }

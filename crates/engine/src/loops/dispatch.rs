@@ -124,6 +124,7 @@ impl Queues<'_> {
             | Subject::Graph(_)
             | Subject::Subscription(_)
             | Subject::Session(_)
+            | Subject::Webhook(_)
             | Subject::Message(_)
             | Subject::Teamspace
             | Subject::Ledger => Meaning::Nothing,

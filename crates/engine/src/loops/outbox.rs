@@ -25,6 +25,7 @@ use crate::loops::deliver::{Answered as Told, Delivery};
 use crate::loops::destinations::{CallFailure, FailureCause};
 use crate::loops::outbox_pools::{LEASE, Pool, Rings};
 use crate::loops::wake::{Taken, WakeCall};
+use crate::loops::webhooks::Post;
 use crate::ports::outbox::{Claimed, OutboxList, OutboxWrite, Outstanding};
 use crate::ports::store::StoreError;
 use crate::read::query::LIST_ROWS_MAX;
@@ -67,6 +68,12 @@ pub trait Adapter: Send + Sync + 'static {
         Box::pin(std::future::ready(Err(CallFailure::refused("turns cannot be delivered here"))))
     }
 
+    /// Posts an event to a webhook.
+    fn post(&self, post: Post) -> Taken {
+        drop(post);
+        Box::pin(std::future::ready(Err(CallFailure::refused("webhooks are not called here"))))
+    }
+
     /// Why a URL is never called as this server is set up, as far as the URL alone tells.
     fn objection(&self, url: &str, url_use: UrlUse) -> Option<String> {
         let _ = (url, url_use);
@@ -77,7 +84,7 @@ pub trait Adapter: Send + Sync + 'static {
 /// The adapter, for looks at artifacts that are not in the outbox.
 #[derive(Default)]
 pub(crate) struct CurrentAdapter {
-    adapter: OnceLock<Arc<dyn Adapter>>,
+    pub(crate) adapter: OnceLock<Arc<dyn Adapter>>,
     asked: tokio::sync::Mutex<()>,
 }
 
@@ -285,7 +292,8 @@ impl Outbox<'_> {
             | State::Ledger(_)
             | State::Teamspace(_)
             | State::Graph(_)
-            | State::Subscription(_) => {
+            | State::Subscription(_)
+            | State::Webhook(_) => {
                 return Ok(None);
             }
         };
@@ -323,7 +331,7 @@ impl Outbox<'_> {
         claimed: &Claimed,
         failure: CallFailure,
     ) -> OutboxWrite {
-        let CallFailure { detail: error, cause, retry_after } = failure;
+        let CallFailure { detail: error, cause, retry_after, status: _ } = failure;
         let is_try = cause != FailureCause::NotTried;
         if is_try && claimed.attempt >= ATTEMPTS_MAX {
             return put_away(claimed, error);

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use protocol::canonical;
 use protocol::ids::{
-    ConversationId, HandoffId, MessageId, SessionId, SubscriptionId, TokenId, TransferId,
+    ConversationId, HandoffId, MessageId, SessionId, SubscriptionId, TokenId, TransferId, WebhookId,
 };
 use protocol::time::Time;
 use uuid::{Builder, Uuid};
@@ -58,6 +58,10 @@ impl Engine {
     pub fn new_session_id(&self) -> SessionId {
         let random = canonical::hex(&self.ids.bytes()[..16]);
         format!("sess_{random}").parse().expect("hexadecimal digits are letters and digits")
+    }
+
+    pub fn new_webhook_id(&self) -> WebhookId {
+        WebhookId::new(self.ids.uuid(self.clock.now()))
     }
 
     pub fn new_token_id(&self) -> TokenId {

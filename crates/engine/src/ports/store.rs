@@ -54,10 +54,10 @@ pub trait Store: Send + Sync + 'static {
     fn load(&self, stream: &Stream) -> Answer<Option<Snapshot>>;
 
     /// The cursor of a follower of the ledger: a sequence number, 0 at the beginning.
-    fn place(&self, follower: &'static str) -> Answer<u64>;
+    fn place(&self, follower: &str) -> Answer<u64>;
 
     /// Durable when the answer is `Ok`.
-    fn write_place(&self, follower: &'static str, seq: u64) -> Answer<()>;
+    fn write_place(&self, follower: &str, seq: u64) -> Answer<()>;
 
     /// The token stream whose secret has this hash.
     fn token_stream(&self, secret_hash: &str) -> Answer<Option<Stream>>;
@@ -401,6 +401,7 @@ pub enum ListOf {
     Tokens,
     Graphs,
     Sessions,
+    Webhooks,
     /// The conversations that wait in a queue, in their order.
     Waiting {
         queue: AgentId,

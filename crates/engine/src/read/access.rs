@@ -13,6 +13,8 @@ use protocol::ids::{AgentId, TeamspaceId, TokenId};
 use protocol::ledger::{Stream, Subject};
 use protocol::step::State;
 use protocol::time::Time;
+use protocol::token::Token;
+use protocol::webhook::Webhook;
 
 use crate::ports::store::{Sequenced, StoreError};
 use crate::read::Access;
@@ -88,14 +90,45 @@ impl Access<'_> {
         if token.secret_hash != canonical::hex(hash) {
             return Ok(None);
         }
+        let Some(caller) = self.caller_with(stream.teamspace, token).await? else {
+            return Ok(None);
+        };
+        Ok(Some(Bearer { token: token.id, caller, expires_at: token.grant.expires_at }))
+    }
+
+    /// The caller with a token, if the token is still valid.
+    async fn caller_with(
+        self,
+        teamspace: TeamspaceId,
+        token: &Token,
+    ) -> Result<Option<Caller>, StoreError> {
         let Some(principal) = token.bearer(self.latest()) else { return Ok(None) };
         let mut roles = token.grant.roles.clone();
         if let Principal::Agent(id) = &principal {
-            roles.extend(self.roles_of(&stream.teamspace, id).await?);
+            roles.extend(self.roles_of(&teamspace, id).await?);
         }
         let session = format!("token:{}", token.id);
-        let caller = Caller { teamspace: stream.teamspace, principal, roles, session };
-        Ok(Some(Bearer { token: token.id, caller, expires_at: token.grant.expires_at }))
+        Ok(Some(Caller { teamspace, principal, roles, session }))
+    }
+
+    /// Whose eyes a webhook has: those of the token that it was made with, as long as that is
+    /// valid. One that was made on the machine of the server has those of an operator.
+    pub(crate) async fn webhook_reader(
+        self,
+        stream: &Stream,
+        webhook: &Webhook,
+    ) -> Result<Option<Caller>, StoreError> {
+        let teamspace = stream.teamspace.clone();
+        if let Some(id) = webhook.token {
+            let stream = Stream { teamspace: teamspace.clone(), subject: Subject::Token(id) };
+            let state = self.engine.read().current(&stream).await?;
+            let Some(State::Token(token)) = state.as_deref() else { return Ok(None) };
+            let caller = self.caller_with(teamspace, token).await?;
+            return Ok(caller.filter(|caller| webhook.is_of(caller)));
+        }
+        let operator = webhook.owner.strip_prefix("operator:").and_then(|id| id.parse().ok());
+        Ok(operator
+            .map(|id| Caller { principal: Principal::Operator(id), ..Caller::system(teamspace) }))
     }
 
     /// The roles that the directory gives an agent.

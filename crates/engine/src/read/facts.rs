@@ -9,7 +9,7 @@ use protocol::ledger::{Stream, Subject};
 use protocol::message::Message;
 use protocol::message::decide::send::BROADCAST_MAX;
 use protocol::step::{Directory, Facts, Needs, QueueOf, State};
-use protocol::subscription;
+use protocol::{subscription, webhook};
 
 use crate::Engine;
 use crate::ports::store::{List, ListOf, StoreError};
@@ -96,6 +96,12 @@ impl Engine {
             let limit = usize::from(subscription::OPEN_MAX);
             let occupied = self.store.held(&stream.teamspace, &prefix, limit).await?;
             facts.listener_slot = subscription::free_slot(&caller.principal, &occupied);
+        }
+        if needs.webhook_slot {
+            let prefix = webhook::slot_prefix(&caller.principal);
+            let limit = usize::from(webhook::OWNED_MAX);
+            let occupied = self.store.held(&stream.teamspace, &prefix, limit).await?;
+            facts.webhook_slot = webhook::free_slot(&caller.principal, &occupied);
         }
         Ok(())
     }

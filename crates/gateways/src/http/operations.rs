@@ -17,6 +17,7 @@ use super::handoffs::operations::{ACP, HANDOFFS};
 use super::messages::operations::{MESSAGES, PURGE};
 use super::reference::operations::REFERENCE;
 use super::shared::operation::Operation;
+use super::webhooks::operations::WEBHOOKS;
 
 impl Operation {
     /// What it does, in a few sentences.
@@ -31,7 +32,7 @@ impl Operation {
 }
 
 /// The rows of each subject, in the order of the reference.
-const SUBJECTS: [&[Operation]; 14] = [
+const SUBJECTS: [&[Operation]; 15] = [
     &HANDOFFS,
     &CONVERSATIONS,
     &TRANSFERS,
@@ -41,6 +42,7 @@ const SUBJECTS: [&[Operation]; 14] = [
     &ACP,
     &MESSAGES,
     &FEED,
+    &WEBHOOKS,
     &AGENTS,
     &ACCESS,
     &PURGE,

@@ -11,6 +11,7 @@ use crate::handoff::Handoff;
 use crate::message::Message;
 use crate::session::Session;
 use crate::teamspace::Teamspace;
+use crate::webhook::Webhook;
 
 impl State {
     pub fn as_handoff(&self) -> Option<&Handoff> {
@@ -39,6 +40,10 @@ impl State {
 
     pub fn as_session(&self) -> Option<&Session> {
         if let State::Session(it) = self { Some(it) } else { None }
+    }
+
+    pub fn as_webhook(&self) -> Option<&Webhook> {
+        if let State::Webhook(it) = self { Some(it) } else { None }
     }
 
     /// The conversation itself, not a copy.

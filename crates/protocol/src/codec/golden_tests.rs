@@ -13,6 +13,7 @@ mod handoff_shapes;
 mod session_shapes;
 mod subscription_shapes;
 mod transfer_shapes;
+mod webhook_shapes;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -30,6 +31,7 @@ use handoff_shapes::{agent, handoff_shapes, time};
 use session_shapes::session_shapes;
 use subscription_shapes::subscription_shapes;
 use transfer_shapes::transfer_shapes;
+use webhook_shapes::webhook_shapes;
 
 use super::{decode, encode, is_kind};
 use crate::caller::Role;
@@ -42,7 +44,9 @@ use crate::step::Event;
 use crate::teamspace::{self, Configuration, Settings};
 use crate::time::Span;
 use crate::token::{self, BearerKind, Grant};
-use crate::{agent, callback, conversation, graph, message, session, subscription, transfer};
+use crate::{
+    agent, callback, conversation, graph, message, session, subscription, transfer, webhook,
+};
 
 /// One list that is both a match and a table: a missing variant does not compile, and a listed one
 /// needs a golden file.
@@ -123,6 +127,14 @@ events! {
     Event::Subscription(subscription::Event::Opened(_)) => "subscription.opened",
     Event::Subscription(subscription::Event::Agreed(_)) => "subscription.agreed",
     Event::Subscription(subscription::Event::Closed(_)) => "subscription.closed",
+    Event::Webhook(webhook::Event::Created(_)) => "webhook.created",
+    Event::Webhook(webhook::Event::Changed(_)) => "webhook.changed",
+    Event::Webhook(webhook::Event::KeyRotated(_)) => "webhook.key_rotated",
+    Event::Webhook(webhook::Event::Paused(_)) => "webhook.paused",
+    Event::Webhook(webhook::Event::Resumed(_)) => "webhook.resumed",
+    Event::Webhook(webhook::Event::SetAside(_)) => "webhook.set_aside",
+    Event::Webhook(webhook::Event::Settled(_)) => "webhook.settled",
+    Event::Webhook(webhook::Event::Removed(_)) => "webhook.removed",
     Event::Message(message::Event::Woken(_)) => "message.woken",
     Event::Message(message::Event::Failed(_)) => "message.failed",
     Event::Conversation(conversation::Event::Opened(_)) => "conversation.opened",
@@ -254,6 +266,7 @@ fn shapes() -> Vec<(&'static str, Event)> {
     shapes.extend(conversation_shapes());
     shapes.extend(transfer_shapes());
     shapes.extend(subscription_shapes());
+    shapes.extend(webhook_shapes());
     shapes.extend(callback_shapes());
     shapes.extend(teamspace_shapes());
     shapes.extend(graph_shapes());

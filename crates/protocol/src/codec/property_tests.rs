@@ -8,6 +8,7 @@ mod conversations;
 mod graphs;
 mod sessions;
 mod subscriptions;
+mod webhooks;
 
 use std::collections::BTreeSet;
 
@@ -159,6 +160,7 @@ fn events() -> impl Strategy<Value = Event> {
         1 => graphs::graphs(),
         1 => sessions::sessions(),
         1 => subscriptions::subscriptions(),
+        1 => webhooks::webhooks(),
         3 => messages(),
         3 => conversations(),
         1 => Just(Event::Token(token::Event::Revoked(token::Revoked {}))),

@@ -32,7 +32,11 @@ pub fn deadlines(state: &State) -> Vec<Deadline> {
             conversation.open_transfer().map(Transfer::deadlines).unwrap_or_default()
         }
         State::Session(session) => session.deadlines(),
-        State::Token(_) | State::Ledger(_) | State::Teamspace(_) | State::Graph(_) => Vec::new(),
+        State::Token(_)
+        | State::Ledger(_)
+        | State::Teamspace(_)
+        | State::Graph(_)
+        | State::Webhook(_) => Vec::new(),
     }
 }
 
@@ -59,7 +63,8 @@ pub fn effects(state: &State) -> Vec<Effect> {
         | State::Ledger(_)
         | State::Teamspace(_)
         | State::Graph(_)
-        | State::Subscription(_) => Vec::new(),
+        | State::Subscription(_)
+        | State::Webhook(_) => Vec::new(),
     }
 }
 
@@ -85,7 +90,8 @@ pub fn work(state: &State, effect: &str, document: Option<&str>) -> Option<Work>
         | State::Ledger(_)
         | State::Teamspace(_)
         | State::Graph(_)
-        | State::Subscription(_) => return None,
+        | State::Subscription(_)
+        | State::Webhook(_) => return None,
     };
     let is_wanted = derive::effects(handoff).iter().any(|wanted| wanted.name == effect);
     match handoff.as_ref() {
@@ -139,6 +145,7 @@ pub fn holds_left(stream: &Stream, state: &State) -> Vec<(String, HoldState)> {
     let holds = match state {
         State::Handoff(handoff) => derive::hold(handoff).into_iter().collect(),
         State::Subscription(subscription) => vec![subscription.hold()],
+        State::Webhook(webhook) => vec![webhook.hold()],
         State::Conversation(conversation) => {
             conversation.transfer.as_ref().map(|it| it.holds(&own)).unwrap_or_default()
         }
@@ -191,6 +198,7 @@ pub(super) fn hold_changes(
     let of = |state: &State| match state {
         State::Handoff(handoff) => derive::hold(handoff),
         State::Subscription(subscription) => Some(subscription.hold()),
+        State::Webhook(webhook) => Some(webhook.hold()),
         State::Agent(_)
         | State::Token(_)
         | State::Message(_)
@@ -320,6 +328,7 @@ pub(super) fn outcome(state: &State, events: &[Event]) -> Outcome {
         | State::Graph(_)
         | State::Subscription(_)
         | State::Session(_)
+        | State::Webhook(_)
         | State::Teamspace(_) => Outcome::default(),
     };
     // The gate decides in the same step in which it starts; a target's own reject comes later.
@@ -405,6 +414,7 @@ pub(super) fn without_texts(state: State, at: Time) -> State {
         | State::Ledger(_)
         | State::Graph(_)
         | State::Subscription(_)
+        | State::Webhook(_)
         | State::Teamspace(_) => state,
     }
 }

@@ -23,8 +23,10 @@ pub fn elapsed(subject: &Subject, deadline: &Deadline) -> Option<Command> {
             Command::Conversation(conversation::Command::Transfer(elapse))
         }
         Subject::Session(_) => Command::Session(session::Command::Elapse { due }),
-        Subject::Token(_) | Subject::Teamspace | Subject::Graph(_) | Subject::Ledger => {
-            return None;
-        }
+        Subject::Token(_)
+        | Subject::Teamspace
+        | Subject::Graph(_)
+        | Subject::Webhook(_)
+        | Subject::Ledger => return None,
     })
 }

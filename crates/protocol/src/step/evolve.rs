@@ -6,6 +6,7 @@ use crate::ledger::{Stream, Subject};
 use crate::time::Time;
 use crate::{
     agent, conversation, fork, graph, handoff, message, session, subscription, teamspace, token,
+    webhook,
 };
 use std::sync::Arc;
 
@@ -64,6 +65,7 @@ pub fn evolve(
         (Subject::Session(id), state, Event::Session(event)) => {
             evolve_session(id, state, event, at)
         }
+        (Subject::Webhook(_), state, Event::Webhook(event)) => evolve_webhook(state, event, at),
         (
             Subject::Handoff(_)
             | Subject::Agent(_)
@@ -74,6 +76,7 @@ pub fn evolve(
             | Subject::Graph(_)
             | Subject::Subscription(_)
             | Subject::Session(_)
+            | Subject::Webhook(_)
             | Subject::Ledger,
             _,
             _,
@@ -107,4 +110,13 @@ fn evolve_subscription(
 ) -> Result<State, BadHistory> {
     let known = if let Some(State::Subscription(known)) = state { Some(*known) } else { None };
     subscription::evolve(known, event).map(Box::new).map(State::Subscription)
+}
+
+fn evolve_webhook(
+    state: Option<State>,
+    event: &webhook::Event,
+    at: Time,
+) -> Result<State, BadHistory> {
+    let known = if let Some(State::Webhook(known)) = state { Some(*known) } else { None };
+    webhook::evolve(known, event, at).map(Box::new).map(State::Webhook)
 }

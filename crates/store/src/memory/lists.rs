@@ -12,7 +12,8 @@ pub fn is_listed(of: &ListOf, state: &State) -> bool {
         (ListOf::Agents, State::Agent(_))
         | (ListOf::Tokens, State::Token(_))
         | (ListOf::Graphs, State::Graph(_))
-        | (ListOf::Sessions, State::Session(_)) => true,
+        | (ListOf::Sessions, State::Session(_))
+        | (ListOf::Webhooks, State::Webhook(_)) => true,
         (ListOf::Messages(filter), State::Message(message)) => is_wanted(filter, message),
         (ListOf::Conversations(filter), State::Conversation(conversation)) => {
             filter.holder.as_ref().is_none_or(|holder| conversation.holder == *holder)
@@ -37,6 +38,7 @@ pub fn is_listed(of: &ListOf, state: &State) -> bool {
             | ListOf::Tokens
             | ListOf::Graphs
             | ListOf::Sessions
+            | ListOf::Webhooks
             | ListOf::Waiting { .. }
             | ListOf::Callbacks { .. },
             _,

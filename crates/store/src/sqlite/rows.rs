@@ -84,6 +84,7 @@ pub fn load(connection: &Connection, stream: &Stream) -> Result<Option<Snapshot>
         | Subject::Graph(_)
         | Subject::Subscription(_)
         | Subject::Session(_)
+        | Subject::Webhook(_)
         | Subject::Ledger => load_stream(connection, stream, read),
     }
 }
@@ -166,6 +167,7 @@ pub fn document(connection: &Connection, stream: &Stream, hash: &str) -> Result<
         | Subject::Session(_)
         | Subject::Teamspace
         | Subject::Subscription(_)
+        | Subject::Webhook(_)
         | Subject::Ledger => (
             "SELECT d.text FROM handoffs h JOIN documents d ON d.seq = h.document_seq
              WHERE h.id = ?1 AND h.teamspace = ?2 AND d.hash = ?3",
@@ -268,6 +270,7 @@ pub fn list(connection: &Connection, list: &List) -> Result<Vec<Listed>> {
         ListOf::Tokens => list_streams(connection, list, "token"),
         ListOf::Graphs => list_streams(connection, list, "graph"),
         ListOf::Sessions => list_streams(connection, list, "session"),
+        ListOf::Webhooks => list_streams(connection, list, "webhook"),
         ListOf::Waiting { queue } => {
             conversation_rows::waiting(connection, &list.teamspace, queue, list.limit)
         }

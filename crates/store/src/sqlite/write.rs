@@ -215,6 +215,7 @@ impl<'c> Statements<'c> {
             | Subject::Graph(_)
             | Subject::Subscription(_)
             | Subject::Session(_)
+            | Subject::Webhook(_)
             | Subject::Ledger => self
                 .place_of_stream
                 .query_row(params![stream.teamspace.as_str(), stream.subject.to_string()], read)
@@ -377,7 +378,8 @@ impl<'c> Statements<'c> {
                 | State::Teamspace(_)
                 | State::Graph(_)
                 | State::Subscription(_)
-                | State::Session(_),
+                | State::Session(_)
+                | State::Webhook(_),
                 known,
                 _,
             ) => {

@@ -45,7 +45,7 @@ enum Job {
     /// The claimed effects are kept here until the group is written.
     Claim(Claim, Vec<Claimed>, oneshot::Sender<Result<Vec<Claimed>, StoreError>>),
     Outbox(OutboxWrite, oneshot::Sender<Result<(), StoreError>>),
-    Place(&'static str, u64, oneshot::Sender<Result<(), StoreError>>),
+    Place(String, u64, oneshot::Sender<Result<(), StoreError>>),
 }
 
 /// The commit goes back to its caller: memory is cheapest to free on the thread that allocated it.
@@ -117,9 +117,9 @@ impl Writer {
         })
     }
 
-    pub fn write_place(&self, follower: &'static str, seq: u64) -> Answer<()> {
+    pub fn write_place(&self, follower: &str, seq: u64) -> Answer<()> {
         let (reply, answer) = oneshot::channel();
-        let sent = self.send(Job::Place(follower, seq, reply));
+        let sent = self.send(Job::Place(follower.to_owned(), seq, reply));
         Box::pin(async move {
             sent?;
             answer.await.unwrap_or(Err(StoreError::Unknown))

@@ -128,6 +128,7 @@ fn holder_kind(key: &str) -> Option<&'static str> {
     match key.split('/').next()? {
         "transfer" | "slot" => Some("conversation"),
         "listener" => Some("subscription"),
+        "webhook" => Some("webhook"),
         "asking" => Some("session"),
         _ => None,
     }

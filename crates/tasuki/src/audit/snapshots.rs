@@ -228,6 +228,9 @@ fn is_found_by(state: &State, columns: &Columns) -> bool {
         (State::Session(_), Columns::Stream { kind, secret_hash }) => {
             kind == "session" && secret_hash.is_none()
         }
+        (State::Webhook(_), Columns::Stream { kind, secret_hash }) => {
+            kind == "webhook" && secret_hash.is_none()
+        }
         (State::Message(message), Columns::Message(columns)) => {
             *columns == message_columns_of(message)
         }
@@ -253,7 +256,8 @@ fn is_found_by(state: &State, columns: &Columns) -> bool {
             | State::Teamspace(_)
             | State::Graph(_)
             | State::Subscription(_)
-            | State::Session(_),
+            | State::Session(_)
+            | State::Webhook(_),
             Columns::Handoff(_) | Columns::Message(_) | Columns::Conversation(_),
         ) => false,
     }

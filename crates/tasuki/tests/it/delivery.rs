@@ -254,12 +254,12 @@ async fn a_holder_that_cannot_be_told_is_recorded_and_told_all_of_it_later() {
     let wordy = json!({ "parts": [{ "type": "text", "text": "x".repeat(17 * 1024) }] });
     let neither = "the answer of the agent is neither empty nor { \"parts\": [...] }";
     for (answer, is_private_allowed, expected) in [
-        (Answer::Status(500), true, "the agent answered 500"),
-        (Answer::Silence, true, "the agent does not answer in time"),
+        (Answer::Status(500), true, "the endpoint answered 500"),
+        (Answer::Silence, true, "the endpoint does not answer in time"),
         (
             Answer::Redirect(elsewhere.url.clone()),
             true,
-            "the agent redirects, which is not followed",
+            "the endpoint redirects, which is not followed",
         ),
         (Answer::Says("certainly!".to_owned()), true, neither),
         (Answer::Says(r#"{"parts": [], "epoch": 7}"#.to_owned()), true, neither),

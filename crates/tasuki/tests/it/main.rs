@@ -56,6 +56,7 @@ mod trust;
 mod visibility;
 mod wake;
 mod warnings;
+mod webhooks;
 mod wire;
 mod workq;
 mod ws;

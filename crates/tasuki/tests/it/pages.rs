@@ -56,6 +56,7 @@ pages! {
     teamspaces: "docs/teamspaces.md",
     tools: "docs/tools.md",
     transfers: "docs/transfers.md",
+    webhooks: "docs/webhooks.md",
     workq: "docs/workq.md",
     ws: "docs/gateways/ws.md",
 }

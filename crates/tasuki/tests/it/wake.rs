@@ -150,12 +150,12 @@ async fn who_cannot_be_reached_finds_it_in_the_inbox() {
     let down = format!("http://{}/", nobody.local_addr().expect("an address"));
     drop(nobody);
     for (answer, is_private_allowed, expected) in [
-        (Some(Answer::Status(500)), true, "the agent answered 500"),
-        (Some(Answer::Status(404)), true, "the agent answered 404"),
-        (Some(Answer::Silence), true, "the agent does not answer in time"),
-        (Some(redirecting), true, "the agent redirects, which is not followed"),
+        (Some(Answer::Status(500)), true, "the endpoint answered 500"),
+        (Some(Answer::Status(404)), true, "the endpoint answered 404"),
+        (Some(Answer::Silence), true, "the endpoint does not answer in time"),
+        (Some(redirecting), true, "the endpoint redirects, which is not followed"),
         (Some(Answer::Status(200)), false, "its URL leads to an address that is not public"),
-        (None, true, "the agent cannot be reached"),
+        (None, true, "the endpoint cannot be reached"),
     ] {
         let world = World::new(is_private_allowed).await;
         let receiver = match &answer {

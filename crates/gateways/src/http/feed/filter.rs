@@ -97,6 +97,7 @@ impl Filter {
                 | Subject::Token(_)
                 | Subject::Graph(_)
                 | Subject::Subscription(_)
+                | Subject::Webhook(_)
                 | Subject::Session(_)
                 | Subject::Teamspace
                 | Subject::Ledger,

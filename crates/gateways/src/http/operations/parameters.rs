@@ -21,6 +21,7 @@ pub fn description_of(name: &str) -> Option<&'static str> {
         "session" => "The id of the session.",
         "token" => "The id of the token, not its secret.",
         "transfer" => "The id of the transfer.",
+        "webhook" => "The id of the webhook.",
         "cursor" => "`next_cursor` of the page before; the first page when absent.",
         "from_agent" => "Only those of this sender.",
         "holder" => "Only those that this agent or queue has.",

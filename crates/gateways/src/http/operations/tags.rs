@@ -9,7 +9,7 @@ pub struct Tag {
     paths: &'static [&'static str],
 }
 
-pub const TAGS: [Tag; 11] = [
+pub const TAGS: [Tag; 12] = [
     Tag {
         name: "Handoffs",
         description: "A task moves to a new owner, from a draft to a closed record.",
@@ -52,6 +52,11 @@ pub const TAGS: [Tag; 11] = [
         paths: &["v1/tokens", "v1/teamspace"],
     },
     Tag { name: "Events", description: "The ledger, live.", paths: &["v1/events", "ws"] },
+    Tag {
+        name: "Webhooks",
+        description: "The ledger, posted to a URL as signed CloudEvents.",
+        paths: &["v1/webhooks"],
+    },
     Tag {
         name: "AAEP",
         description: "The Agent Accessibility Event Protocol: sessions that agents announce.",

@@ -15,6 +15,7 @@ use protocol::canonical::Hash;
 use protocol::conversation::command::Say;
 use protocol::ids::{
     AgentId, ConversationId, GraphId, HandoffId, InvalidId, MessageId, TokenId, TransferId,
+    WebhookId,
 };
 use protocol::json::Bounds;
 use protocol::strict::{self, Strict};
@@ -339,6 +340,10 @@ impl Names for GraphId {
 
 impl Names for TokenId {
     const WHAT: &'static str = "token";
+}
+
+impl Names for WebhookId {
+    const WHAT: &'static str = "webhook";
 }
 
 impl<S: Send + Sync, T: Names> FromRequestParts<S> for Named<T> {

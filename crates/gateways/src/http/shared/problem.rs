@@ -35,7 +35,7 @@ pub struct Problem {
 const FLAWS_SHOWN_MAX: usize = 16;
 
 /// Every code this gateway can answer with, and its status.
-pub const CODES: [(&str, u16); 54] = [
+pub const CODES: [(&str, u16); 55] = [
     ("HANDOFF_ALREADY_CLAIMED", 409),
     ("HANDOFF_DUPLICATE_REQUEST", 409),
     ("HANDOFF_GONE", 410),
@@ -84,6 +84,7 @@ pub const CODES: [(&str, u16); 54] = [
     ("storage_full", 507),
     ("too_many_streams", 429),
     ("too_many_subscriptions", 429),
+    ("too_many_webhooks", 429),
     ("unauthenticated", 401),
     ("unknown_agent", 422),
     ("unknown_outcome", 503),
@@ -271,6 +272,7 @@ impl From<Rejection> for Problem {
             }
             Rejection::LegOpen { leg, to, .. } => problem.fact("leg", *leg).fact("to", to.as_str()),
             Rejection::TooManySubscriptions { n_max } => problem.fact("subscriptions_max", *n_max),
+            Rejection::TooManyWebhooks { n_max } => problem.fact("webhooks_max", *n_max),
             Rejection::NoCapacity { agent } => problem.fact("agent", agent.as_str()),
             Rejection::QueueClosed { opens_at, .. } => {
                 problem.fact("opens_at", opens_at.map(|at| at.to_string()))

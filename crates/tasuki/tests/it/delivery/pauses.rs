@@ -49,7 +49,7 @@ async fn an_endpoint_that_is_down_is_tried_by_one_call_at_a_time() {
     for one in waiting {
         assert_eq!(
             one.error.as_deref(),
-            Some("the agent answered 500; it is left alone for a while")
+            Some("the endpoint answered 500; it is left alone for a while")
         );
     }
     for n_calls in 1..=3 {

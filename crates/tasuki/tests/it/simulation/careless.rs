@@ -121,11 +121,11 @@ impl Store for Careless {
         self.memory().sealed()
     }
 
-    fn place(&self, follower: &'static str) -> Answer<u64> {
+    fn place(&self, follower: &str) -> Answer<u64> {
         self.memory().place(follower)
     }
 
-    fn write_place(&self, follower: &'static str, seq: u64) -> Answer<()> {
+    fn write_place(&self, follower: &str, seq: u64) -> Answer<()> {
         self.memory().write_place(follower, seq)
     }
 

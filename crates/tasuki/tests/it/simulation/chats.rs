@@ -171,6 +171,7 @@ impl Chats {
             | Event::Teamspace(_)
             | Event::Graph(_)
             | Event::Subscription(_)
+            | Event::Webhook(_)
             | Event::Session(_)
             | Event::Forked(_) => return Err(wrong()),
         };

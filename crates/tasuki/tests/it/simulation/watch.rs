@@ -104,7 +104,7 @@ impl Watch {
             Some(State::Agent(_)) => "agent",
             Some(State::Ledger(_)) => "ledger",
             Some(State::Teamspace(_)) => "teamspace",
-            Some(State::Graph(_) | State::Subscription(_)) => "graph",
+            Some(State::Graph(_) | State::Subscription(_) | State::Webhook(_)) => "graph",
             Some(State::Session(_)) => "session",
             Some(State::Token(token)) if token.revoked_at.is_some() => "revoked",
             Some(State::Token(_)) => "token",
@@ -217,6 +217,7 @@ impl Watch {
             | State::Conversation(_)
             | State::Graph(_)
             | State::Subscription(_)
+            | State::Webhook(_)
             | State::Session(_)
             | State::Teamspace(_) => None,
         }
@@ -367,6 +368,7 @@ impl Watch {
                 | State::Ledger(_)
                 | State::Graph(_)
                 | State::Subscription(_)
+                | State::Webhook(_)
                 | State::Session(_)
                 | State::Teamspace(_) => {
                     continue;
@@ -401,6 +403,7 @@ impl Watch {
                 | State::Teamspace(_)
                 | State::Graph(_)
                 | State::Subscription(_)
+                | State::Webhook(_)
                 | State::Session(_)
                 | State::Conversation(_) => continue,
             };
