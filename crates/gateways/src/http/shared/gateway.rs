@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use engine::Engine;
+use protocol::caller::Principal;
 use protocol::ids::TeamspaceId;
 use protocol::json::Bounds;
 use tokio::sync::watch;
@@ -122,7 +123,7 @@ impl std::ops::Deref for Gateway {
 pub struct OpenStreams {
     pub all: AtomicUsize,
     pub by_credential: Mutex<HashMap<Credential, usize>>,
-    pub exports: Mutex<HashMap<TeamspaceId, usize>>,
+    pub exports: Mutex<HashMap<TeamspaceId, HashMap<Principal, usize>>>,
 }
 
 impl std::fmt::Debug for Gateway {
