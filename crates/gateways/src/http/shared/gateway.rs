@@ -36,6 +36,8 @@ pub struct RequestLimits {
     /// Live streams in all, and per token; past them the answer is `too_many_streams`.
     pub streams_max: usize,
     pub streams_per_token_max: usize,
+    /// A message on a socket that takes longer to arrive ends the connection.
+    pub message_read_ms_max: u64,
     /// How often a socket is pinged. A peer that is silent between two pings is closed.
     pub ping_ms: u64,
 }
