@@ -110,10 +110,11 @@ impl Store for Recorder {
 
     fn waiting_queues(
         &self,
-        after: Option<&(TeamspaceId, AgentId)>,
+        teamspace: &TeamspaceId,
+        after: Option<&AgentId>,
         limit: usize,
-    ) -> Answer<Vec<(TeamspaceId, AgentId)>> {
-        self.inner.waiting_queues(after, limit)
+    ) -> Answer<Vec<AgentId>> {
+        self.inner.waiting_queues(teamspace, after, limit)
     }
 
     fn sealed(&self) -> Answer<Option<Sealed>> {

@@ -1,5 +1,7 @@
 //! The ledger as a whole: following it, sealing it, resuming after lost entries, erasing.
 
+pub(crate) mod announced_places;
+pub(crate) mod backlog;
 pub(crate) mod durable_follower;
 pub mod erasing;
 pub mod feed;

@@ -21,6 +21,7 @@ pub mod loops;
 pub mod ports;
 pub mod read;
 pub mod road;
+mod turns;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -67,7 +68,7 @@ pub struct Engine {
     connections: Arc<connections::Connections>,
     counts: Arc<Counts>,
     flows: Arc<dispatch::Flows>,
-    roster: Arc<tokio::sync::Mutex<dispatch::Roster>>,
+    roster: Arc<dispatch::Roster>,
     /// Rung when there is a new effect to carry out.
     outbox_bells: Arc<outbox_pools::Bells>,
     outside: Arc<outbox::CurrentAdapter>,

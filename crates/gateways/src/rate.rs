@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::{Mutex, MutexGuard};
 
 /// Buckets remembered at once, over all shards. At 16 bytes and the slack of a hash table this is
@@ -99,9 +99,15 @@ impl RateLimiter {
 
     /// Returns a token that [`check`](Self::check) took for something that did not happen.
     pub fn give_back(&self, key: &(impl Hash + ?Sized), now_ms: u64) {
+        self.give_back_many(key, NonZeroU64::MIN, now_ms);
+    }
+
+    /// The same for several tokens.
+    pub fn give_back_many(&self, key: &(impl Hash + ?Sized), n: NonZeroU64, now_ms: u64) {
         let (hash, mut shard) = self.shard_of(key);
         let now = now_ms.saturating_mul(NANOS_PER_MS);
-        let fuller = self.full_at(&shard, hash, now).saturating_sub(self.token_nanos);
+        let given = self.token_nanos.saturating_mul(n.get());
+        let fuller = self.full_at(&shard, hash, now).saturating_sub(given);
         // A bucket that is full is not remembered.
         match fuller > now {
             true => shard.remember(hash, fuller, now),

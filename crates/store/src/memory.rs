@@ -154,10 +154,11 @@ impl Store for Memory {
 
     fn waiting_queues(
         &self,
-        after: Option<&(TeamspaceId, AgentId)>,
+        teamspace: &TeamspaceId,
+        after: Option<&AgentId>,
         limit: usize,
-    ) -> Answer<Vec<(TeamspaceId, AgentId)>> {
-        answer(self.tables().waiting_queues(after, limit))
+    ) -> Answer<Vec<AgentId>> {
+        answer(self.tables().waiting_queues(teamspace, after, limit))
     }
 
     fn document(&self, stream: &Stream, hash: &str) -> Answer<Option<String>> {

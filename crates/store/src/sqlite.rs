@@ -263,13 +263,14 @@ impl Store for Sqlite {
 
     fn waiting_queues(
         &self,
-        after: Option<&(TeamspaceId, AgentId)>,
+        teamspace: &TeamspaceId,
+        after: Option<&AgentId>,
         limit: usize,
-    ) -> Answer<Vec<(TeamspaceId, AgentId)>> {
-        let after = after.cloned();
-        self.inner
-            .readers
-            .ask(move |connection| conversation_rows::waiting_queues(connection, after, limit))
+    ) -> Answer<Vec<AgentId>> {
+        let (teamspace, after) = (teamspace.clone(), after.cloned());
+        self.inner.readers.ask(move |connection| {
+            conversation_rows::waiting_queues(connection, &teamspace, after.as_ref(), limit)
+        })
     }
 
     fn document(&self, stream: &Stream, hash: &str) -> Answer<Option<String>> {

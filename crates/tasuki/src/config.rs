@@ -160,6 +160,7 @@ pub struct Limits {
     pub requests_burst: u32,
     pub streams: usize,
     pub streams_per_token: usize,
+    pub message_read_ms: u64,
     pub ping_ms: u64,
     pub connections: usize,
     pub connections_per_address: usize,
@@ -218,6 +219,7 @@ impl Default for Config {
                 requests_burst: 100_000,
                 streams: 10_000,
                 streams_per_token: 2_000,
+                message_read_ms: 30_000,
                 ping_ms: 20_000,
                 connections: connections.connections_max,
                 connections_per_address: connections.connections_per_address_max,
@@ -440,6 +442,7 @@ impl Config {
             },
             streams_max: limits.streams,
             streams_per_token_max: limits.streams_per_token,
+            message_read_ms_max: limits.message_read_ms,
             ping_ms: limits.ping_ms,
         }
     }

@@ -5,6 +5,8 @@
 
 mod waiting;
 
+use std::collections::VecDeque;
+
 use protocol::caller::Caller;
 use protocol::ids::SessionId;
 use protocol::ledger::{Stream, Subject};
@@ -100,30 +102,69 @@ impl Sessions<'_> {
     }
 
     /// One entry for all of them. A request that breaks a rule is taken out, and the others try
-    /// again.
-    async fn announce_group(self, stream: &Stream, mut group: Vec<WaitingRequest>) {
-        while let Some(first) = group.first() {
+    /// again, fewer at once: a group of which many are refused is not decided as often as it is
+    /// long.
+    async fn announce_group(self, stream: &Stream, group: Vec<WaitingRequest>) {
+        let mut group = VecDeque::from(group);
+        let mut at_once = AtOnce::all(group.len());
+        while let Some(first) = group.front() {
+            let n_at_once = at_once.of(group.len());
             let caller = first.caller.clone();
-            let events = group.iter().flat_map(|one| one.events.iter().cloned()).collect();
+            let joined = group.iter().take(n_at_once);
+            let events = joined.flat_map(|one| one.events.iter().cloned()).collect();
             let command = Command::Session(session::Command::Announce { events });
             let result = self.engine.submit(&caller, stream.clone(), command, None).await;
-            let refused = match (&result, group.len()) {
+            let refused = match (&result, n_at_once) {
                 (Err(SubmitError::Rejected(rejection)), 2..) => culprit(&group, rejection),
                 (_, _) => None,
             };
-            match refused {
-                Some((at, rejection)) => {
-                    let one = group.remove(at);
+            match refused.and_then(|(at, rejection)| Some((group.remove(at)?, rejection))) {
+                Some((one, rejection)) => {
                     // The client may have disconnected.
                     let _ = one.answer.send(Err(rejection.into()));
+                    at_once.refused();
                 }
                 None => {
-                    for one in group.drain(..) {
+                    for one in group.drain(..n_at_once) {
                         let _ = one.answer.send(result.clone());
                     }
+                    at_once.recorded();
                 }
             }
         }
+    }
+}
+
+/// How many requests are tried at once. Each is then decided a few times at most, however many of
+/// them are refused.
+#[derive(Debug, Clone, Copy)]
+struct AtOnce {
+    n: usize,
+    /// Whether one was refused since the last that were recorded.
+    is_mixed: bool,
+}
+
+impl AtOnce {
+    fn all(n: usize) -> Self {
+        Self { n, is_mixed: false }
+    }
+
+    fn of(&mut self, n_left: usize) -> usize {
+        self.n = self.n.clamp(1, n_left.max(1));
+        self.n
+    }
+
+    /// After the first that is refused, the others may be fine.
+    fn refused(&mut self) {
+        if self.is_mixed {
+            self.n /= 2;
+        }
+        self.is_mixed = true;
+    }
+
+    fn recorded(&mut self) {
+        self.n *= 2;
+        self.is_mixed = false;
     }
 }
 
@@ -148,7 +189,7 @@ impl Drop for Leading<'_> {
 }
 
 /// Which request of a group is refused, and its rejection.
-fn culprit(group: &[WaitingRequest], rejection: &Rejection) -> Option<(usize, Rejection)> {
+fn culprit(group: &VecDeque<WaitingRequest>, rejection: &Rejection) -> Option<(usize, Rejection)> {
     let mut within = rejection.event_index()?;
     for (at, one) in group.iter().enumerate() {
         if within < one.events.len() {
@@ -162,4 +203,42 @@ fn culprit(group: &[WaitingRequest], rejection: &Rejection) -> Option<(usize, Re
 pub fn session_stream(caller: &Caller, session: &SessionId) -> Stream {
     let subject = Subject::Session(session.clone());
     Stream { teamspace: caller.teamspace.clone(), subject }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many requests are decided until all of a full group are answered.
+    fn n_decided(is_refused: impl Fn(usize) -> bool) -> usize {
+        let mut group: VecDeque<usize> = (0..JOINED_REQUESTS_MAX).collect();
+        let (mut at_once, mut n_decided) = (AtOnce::all(group.len()), 0);
+        while !group.is_empty() {
+            let n_at_once = at_once.of(group.len());
+            n_decided += n_at_once;
+            let refused = group.iter().take(n_at_once).position(|one| is_refused(*one));
+            match refused.filter(|_| n_at_once > 1) {
+                Some(at) => {
+                    group.remove(at);
+                    at_once.refused();
+                }
+                None => {
+                    group.drain(..n_at_once);
+                    at_once.recorded();
+                }
+            }
+        }
+        n_decided
+    }
+
+    #[test]
+    fn each_of_a_group_is_decided_a_few_times() {
+        assert_eq!(n_decided(|_| false), JOINED_REQUESTS_MAX);
+        for every in 1..=JOINED_REQUESTS_MAX {
+            for first in 0..every {
+                let n_decided = n_decided(|number| number % every == first);
+                assert!(n_decided <= 7 * JOINED_REQUESTS_MAX, "{n_decided}, one of {every}");
+            }
+        }
+    }
 }

@@ -144,8 +144,7 @@ impl Listeners<'_> {
             shaper,
             first: VecDeque::new(),
             asking: None,
-            // The entry at the cursor is read again; its events that were already told are skipped.
-            main: AnnouncementFollower::new(&self.engine.feed, start.sequence.saturating_sub(1)),
+            main: follower(self.engine, caller, start),
             page: VecDeque::new(),
             n_pushed: None,
             scout: None,
@@ -353,8 +352,7 @@ impl Listening {
         }
         let pushed = self.shaper.pushed().sequence;
         if self.scout.as_ref().is_none_or(|scout| scout.cursor() < pushed) {
-            self.scout =
-                Some(AnnouncementFollower::new(&self.engine.feed, pushed.saturating_sub(1)));
+            self.scout = Some(follower(&self.engine, &self.caller, self.shaper.pushed()));
             self.scouted.clear();
         }
         let Some(scout) = &mut self.scout else { return Ok(()) };
@@ -436,6 +434,13 @@ impl Listening {
             subscription::Event::Opened(_) => {}
         }
     }
+}
+
+/// From a cursor on. The entry at the cursor is read again; its events that were already told are
+/// skipped.
+fn follower(engine: &Engine, caller: &Caller, from: Cursor) -> AnnouncementFollower {
+    let cursor = from.sequence.saturating_sub(1);
+    AnnouncementFollower::new(&engine.feed, caller.teamspace.clone(), cursor)
 }
 
 /// The events of an entry, ready for all listeners.

@@ -30,14 +30,20 @@ use crate::Engine;
 use crate::aaep::Sessions;
 use crate::aaep::announce::session_stream;
 use crate::aaep::listening::changes_sides;
+use crate::aaep::session_handoffs::may_request;
+use crate::ledger::backlog::Done;
 use crate::ledger::durable_follower::{self, Begins, Loop};
 use crate::ledger::feed::Followed;
 use crate::ports::store::StoreError;
 use crate::road::submit::SubmitError;
 
 /// The pause is too short to be noticed.
-const LOOP: Loop =
-    Loop { name: "voice", begins: Begins::AfterTheNewest, pause: Span::from_millis(20) };
+const LOOP: Loop = Loop {
+    name: "voice",
+    begins: Begins::AfterTheNewest,
+    pause: Span::from_millis(20),
+    wants: may_need_action,
+};
 
 /// The most sessions of one conversation that are searched for open questions and unused accepts.
 /// Questions of further sessions are withdrawn at their session's next event, or time out.
@@ -66,39 +72,37 @@ impl Sessions<'_> {
         let mut follower = self.engine.follow_durably(LOOP).await?;
         let mut n_heeded = 0;
         loop {
-            let page = follower.available().await?;
-            if page.is_empty() {
-                follower.processed(true).await?;
+            let turn = follower.available().await?;
+            if turn.is_empty() {
                 return Ok(n_heeded);
             }
-            n_heeded += self.speak_of(&page).await?;
+            let done = self.speak_of(&turn).await?;
+            n_heeded += done.n_writes;
+            follower.done(done).await?;
         }
     }
 
     async fn speak_as_it_happens(self) -> Result<Infallible, SubmitError> {
         let mut follower = self.engine.follow_durably(LOOP).await?;
         loop {
-            let page = follower.next().await?;
-            let n_heeded = self.speak_of(&page).await?;
-            follower.processed(n_heeded > 0).await?;
+            let turn = follower.next().await?;
+            let done = self.speak_of(&turn).await?;
+            follower.done(done).await?;
         }
     }
 
-    async fn speak_of(self, page: &[Arc<Followed>]) -> Result<usize, SubmitError> {
-        let mut n_heeded = 0;
+    async fn speak_of(self, turn: &[Arc<Followed>]) -> Result<Done, SubmitError> {
+        let mut done = Done::default();
         let mut telling = None;
-        for followed in page {
+        for followed in turn {
             let sequenced = &followed.sequenced;
-            match &sequenced.entry.stream.subject {
+            let n_heeded = match &sequenced.entry.stream.subject {
                 Subject::Conversation(id) => {
-                    n_heeded += self.withdraw_questions(&sequenced.entry, *id).await?;
-                    n_heeded += self.tell_of(&sequenced.entry, &mut telling).await?;
+                    let n_withdrawn = self.withdraw_questions(&sequenced.entry, *id).await?;
+                    n_withdrawn + self.tell_of(&sequenced.entry, &mut telling).await?
                 }
-                Subject::Session(_) if sequenced.entry.name == "session.announced" => {
-                    n_heeded += self.carry_out_requests(sequenced).await?;
-                }
-                Subject::Session(_)
-                | Subject::Handoff(_)
+                Subject::Session(_) => self.carry_out_requests(sequenced).await?,
+                Subject::Handoff(_)
                 | Subject::Agent(_)
                 | Subject::Token(_)
                 | Subject::Graph(_)
@@ -106,11 +110,14 @@ impl Sessions<'_> {
                 | Subject::Webhook(_)
                 | Subject::Message(_)
                 | Subject::Teamspace
-                | Subject::Ledger => {}
+                | Subject::Ledger => 0,
+            };
+            if !done.goes_on_after(n_heeded) {
+                break;
             }
         }
         self.say_told(telling.take()).await?;
-        Ok(n_heeded)
+        Ok(done)
     }
 
     /// Withdraws the questions of agents that have lost the conversation.
@@ -119,7 +126,7 @@ impl Sessions<'_> {
         entry: &Entry,
         conversation: ConversationId,
     ) -> Result<usize, SubmitError> {
-        if !changes_sides(&entry.name) && entry.name != "conversation.closed" {
+        if !withdraws(entry) {
             return Ok(0);
         }
         let (teamspace, prefix) = (&entry.stream.teamspace, asking_prefix(conversation));
@@ -183,11 +190,8 @@ impl Sessions<'_> {
         self,
         entry: &Entry,
     ) -> Result<Option<(Arc<Conversation>, ConversationEvent)>, StoreError> {
-        let is_told = entry.name == "conversation.routed"
-            || entry.name == "callback.asked"
-            || entry.name.starts_with("transfer.");
         // An erased entry is not announced.
-        let (true, Some(text)) = (is_told, entry.body.text()) else { return Ok(None) };
+        let (true, Some(text)) = (is_told(entry), entry.body.text()) else { return Ok(None) };
         if self.engine.store.held(&entry.stream.teamspace, LISTENERS, 1).await?.is_empty() {
             return Ok(None);
         }
@@ -292,6 +296,31 @@ impl Sessions<'_> {
             said => pass_over_refused(session, said.map(|_| ())),
         }
     }
+}
+
+fn may_need_action(entry: &Entry) -> bool {
+    match &entry.stream.subject {
+        Subject::Conversation(_) => is_told(entry) || withdraws(entry),
+        Subject::Session(_) => may_request(entry),
+        Subject::Handoff(_)
+        | Subject::Agent(_)
+        | Subject::Token(_)
+        | Subject::Graph(_)
+        | Subject::Subscription(_)
+        | Subject::Message(_)
+        | Subject::Teamspace
+        | Subject::Ledger => false,
+    }
+}
+
+/// Whether an entry is announced where there are listeners.
+fn is_told(entry: &Entry) -> bool {
+    changes_sides(&entry.name) || entry.name == "callback.asked"
+}
+
+/// Whether an agent may have lost the conversation.
+fn withdraws(entry: &Entry) -> bool {
+    changes_sides(&entry.name) || entry.name == "conversation.closed"
 }
 
 /// A refusal must not stop the loop.

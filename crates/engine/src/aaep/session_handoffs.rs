@@ -8,7 +8,7 @@ use aaep::read::read;
 use protocol::caller::{Caller, Principal};
 use protocol::conversation::{self, Conversation, Event as ConversationEvent};
 use protocol::ids::SessionId;
-use protocol::ledger::{Stream, Subject};
+use protocol::ledger::{Entry, Stream, Subject};
 use protocol::narrator::{self, Cause, HandoverRequest};
 use protocol::session::event::{Handover, HandoverOutcome, Said};
 use protocol::session::handover::{self, Goal, To};
@@ -39,12 +39,6 @@ struct Requested<'a> {
 impl Sessions<'_> {
     /// Carries out the requests in the events of an entry. Returns how many there were.
     pub(crate) async fn carry_out_requests(self, entry: &Sequenced) -> Result<usize, SubmitError> {
-        let text = entry.entry.body.text().unwrap_or_default();
-        // Nearly no entry requests anything, and reading all of them would cost as much as
-        // recording them did. A letter of the name may be written as an escape.
-        if !text.contains("handoff.requested") && !text.contains("\\u00") {
-            return Ok(0);
-        }
         let mut n_requested = 0;
         for placed in events_of(entry) {
             let Ok(event) = read(placed.said.text()) else { continue };
@@ -217,6 +211,15 @@ impl Sessions<'_> {
         let events: Vec<Said> = told.events.into_iter().filter_map(Said::new).collect();
         self.say_ourselves(caller, &session, events).await
     }
+}
+
+/// Whether an entry may carry a request. Nearly none does, and reading all of them would cost as
+/// much as recording them did.
+pub(crate) fn may_request(entry: &Entry) -> bool {
+    let text = entry.body.text().unwrap_or_default();
+    // A letter of the name may be written as an escape.
+    entry.name == "session.announced"
+        && (text.contains("handoff.requested") || text.contains("\\u00"))
 }
 
 fn event_of(line: &Sequenced) -> Option<ConversationEvent> {

@@ -21,6 +21,7 @@ use tokio::sync::watch;
 use crate::aaep::listening::{self, Announced};
 use crate::aaep::sessions;
 use crate::ledger::Ledger;
+use crate::ledger::announced_places::AnnouncedPlaces;
 use crate::loops::webhooks::Webhooks;
 use crate::ports::store::{Listener, Sequenced, Store, StoreError, StoreReads};
 use crate::read::access::KnownBearers;
@@ -55,8 +56,8 @@ struct Tail {
     newest: watch::Sender<u64>,
     /// Rung when a question of a session is settled.
     settled: watch::Sender<u64>,
-    /// Rung when there is something for listeners.
-    announced: watch::Sender<Rung>,
+    /// What there is for listeners, and their bells.
+    announced: AnnouncedPlaces,
     ring: Mutex<Ring>,
     caches: Caches,
 }
@@ -79,17 +80,6 @@ struct Ring {
     told: u64,
     /// Grows when the ring is emptied, so that a page read before is not put into it.
     generation: u64,
-}
-
-/// How the bell of the listeners was last rung.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Rung {
-    /// No entry between this one and `first` concerns listeners. `None` until the first commit.
-    quiet_after: Option<u64>,
-    /// The first and the last entry for listeners when the bell was last rung; 0 if it was not rung
-    /// since the start.
-    first: u64,
-    pub newest: u64,
 }
 
 /// An entry on its way to followers. Its JSON is made once, for the first reader.
@@ -153,7 +143,7 @@ impl Ledger<'_> {
 impl Feed {
     pub(crate) fn new(store: Arc<dyn Store>, caches: Caches) -> Self {
         let (newest, ring) = (watch::channel(0).0, Mutex::default());
-        let (settled, announced) = (watch::channel(0).0, watch::channel(Rung::default()).0);
+        let (settled, announced) = (watch::channel(0).0, AnnouncedPlaces::default());
         let tail = Arc::new(Tail { newest, settled, announced, ring, caches });
         let listener: Weak<Tail> = Arc::downgrade(&tail);
         store.listen(listener);
@@ -188,9 +178,9 @@ impl Feed {
 }
 
 impl Feed {
-    /// Rings when there is something for listeners.
-    pub(crate) fn announced_bell(&self) -> watch::Receiver<Rung> {
-        self.tail.announced.subscribe()
+    /// What there is for listeners.
+    pub(crate) fn announced(&self) -> &AnnouncedPlaces {
+        &self.tail.announced
     }
 
     /// The entries in memory, the newest first.
@@ -208,7 +198,10 @@ impl Listener for Tail {
         graphs.update(&entries);
         let settles = entries.iter().any(|one| sessions::settles(&one.entry.name));
         let erases = entries.iter().any(|one| one.entry.name == Erased::NAME);
-        let rung = self.announced.borrow().after(&entries);
+        let before = entries.first().map_or(newest, |entry| entry.seq) - 1;
+        let concerning = entries.iter().filter(|one| listening::concerns(&one.entry));
+        let concerning =
+            concerning.map(|one| (one.entry.stream.teamspace.clone(), one.seq)).collect();
         let entries: Vec<_> = entries.into_iter().map(Followed::new).map(Arc::new).collect();
         let mut ring = self.lock_ring();
         if erases {
@@ -227,32 +220,7 @@ impl Listener for Tail {
         if settles {
             self.settled.send_replace(newest);
         }
-        self.announced.send_if_modified(|last| {
-            let is_news = rung.newest > last.newest;
-            *last = rung;
-            is_news
-        });
-    }
-}
-
-impl Rung {
-    /// How it is rung by entries that were committed, in their order.
-    fn after(self, entries: &[Sequenced]) -> Self {
-        let before = entries.first().map_or(0, |one| one.seq.saturating_sub(1));
-        let seen_after = self.quiet_after.unwrap_or(before);
-        let mut concerning = entries.iter().filter(|one| listening::concerns(&one.entry));
-        let Some(first) = concerning.next() else {
-            return Self { quiet_after: Some(seen_after), ..self };
-        };
-        let newest = concerning.next_back().unwrap_or(first).seq;
-        let quiet_after = if self.newest > 0 { self.newest } else { seen_after };
-        Self { quiet_after: Some(quiet_after), first: first.seq, newest }
-    }
-
-    /// The cursor to read on from: entries that are known to concern no listener are skipped.
-    pub(crate) fn passed_over(self, cursor: u64) -> u64 {
-        let is_quiet = self.quiet_after.is_some_and(|after| after <= cursor) && cursor < self.first;
-        if is_quiet { self.first - 1 } else { cursor }
+        self.announced.committed(before, concerning);
     }
 }
 
@@ -310,8 +278,7 @@ impl Follower {
             // again.
             let newest = *self.bell.borrow_and_update();
             if newest > self.cursor || newest == 0 {
-                let mut page = self.feed.after(self.cursor, PAGE_ENTRIES_MAX).await?;
-                page.truncate(n_that_fit(&page, PAGE_BYTES_MAX));
+                let page = self.page_after(self.cursor).await?;
                 if let Some(last) = page.last() {
                     self.cursor = last.seq();
                     return Ok(page);
@@ -325,12 +292,23 @@ impl Follower {
 
     /// The entries after the cursor that exist now, without waiting.
     pub async fn available(&mut self) -> Result<Vec<Arc<Followed>>, StoreError> {
-        let mut page = self.feed.after(self.cursor, PAGE_ENTRIES_MAX).await?;
-        page.truncate(n_that_fit(&page, PAGE_BYTES_MAX));
+        let page = self.page_after(self.cursor).await?;
         if let Some(last) = page.last() {
             self.cursor = last.seq();
         }
         Ok(page)
+    }
+
+    /// The entries after another place. The cursor stays.
+    pub(crate) async fn page_after(&self, seq: u64) -> Result<Vec<Arc<Followed>>, StoreError> {
+        let mut page = self.feed.after(seq, PAGE_ENTRIES_MAX).await?;
+        page.truncate(n_that_fit(&page, PAGE_BYTES_MAX));
+        Ok(page)
+    }
+
+    /// One entry that was read before.
+    pub(crate) async fn at(&self, seq: u64) -> Result<Option<Arc<Followed>>, StoreError> {
+        Ok(self.feed.after(seq - 1, 1).await?.pop())
     }
 }
 

@@ -3,7 +3,7 @@
 //! open before. What is written always follows from the count at that moment, so the order in which
 //! connections open and close does not matter.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use protocol::agent;
@@ -20,6 +20,7 @@ use crate::loops::Queues;
 use crate::ports::store::{ListOf, StoreError};
 use crate::read::query::LIST_ROWS_MAX;
 use crate::road::submit::SubmitError;
+use crate::turns::in_turn;
 
 /// A page that is reloaded closes its connection and opens another within this time. Then nothing
 /// is recorded.
@@ -45,8 +46,10 @@ pub struct Connections {
 struct ConnectionTable {
     /// The open connections of each agent that has one. The limit on connections bounds the map.
     n_open: HashMap<Who, usize>,
-    /// Agents whose change the ledger may not have yet.
-    unsettled: BTreeSet<Who>,
+    /// Agents whose change the ledger may not have yet. The teamspaces take turns.
+    unsettled: BTreeMap<TeamspaceId, BTreeSet<AgentId>>,
+    /// The teamspace whose turn was last.
+    served: Option<TeamspaceId>,
 }
 
 /// A connection of an agent, open for as long as this lives.
@@ -65,7 +68,7 @@ impl Queues<'_> {
         let n_open = known.n_open.entry(who.clone()).or_default();
         *n_open += 1;
         if *n_open == 1 {
-            known.unsettled.insert(who.clone());
+            known.unsettle(&who);
             self.engine.connections.changed.notify_one();
         }
         OpenConnection { connections: Arc::clone(&self.engine.connections), who }
@@ -81,7 +84,7 @@ impl Queues<'_> {
             match settled {
                 Ok(_) | Err(SubmitError::Rejected(_)) => n_settled += 1,
                 Err(error) => {
-                    self.engine.connections.known().unsettled.insert(who);
+                    self.engine.connections.known().unsettle(&who);
                     return Err(error);
                 }
             }
@@ -92,37 +95,40 @@ impl Queues<'_> {
     /// A server that has just started has no connections. Records the loss for every agent that was
     /// connected to the last run and has not reconnected. Returns how many there were.
     pub async fn note_all_disconnected(self) -> Result<usize, SubmitError> {
-        let mut after = None;
+        let (mut unread, mut after) = (VecDeque::new(), None);
         loop {
-            let teamspaces = self.engine.store.teamspaces(after.as_ref(), TEAMSPACES_READ).await?;
-            for teamspace in &teamspaces {
-                self.find_connected(teamspace).await?;
-            }
-            match teamspaces.into_iter().next_back() {
-                Some(last) => after = Some(last),
-                None => return self.settle_connections().await,
-            }
+            let page = self.engine.store.teamspaces(after.as_ref(), TEAMSPACES_READ).await?;
+            let Some(last) = page.last() else { break };
+            after = Some(last.clone());
+            unread.extend(page.into_iter().map(|teamspace| (teamspace, None)));
         }
+        let mut n_settled = 0;
+        while let Some((teamspace, before)) = unread.pop_front() {
+            if let Some(next) = self.find_connected(&teamspace, before).await? {
+                unread.push_back((teamspace, Some(next)));
+            }
+            n_settled += self.settle_connections().await?;
+        }
+        Ok(n_settled)
     }
 
-    async fn find_connected(self, teamspace: &TeamspaceId) -> Result<(), StoreError> {
-        let mut before = None;
-        loop {
-            let page =
-                self.engine.read().list(teamspace, ListOf::Agents, before, LIST_ROWS_MAX).await?;
-            for item in page.items {
-                if let State::Agent(agent) = item.state.as_ref()
-                    && agent.attendance.reach == Reach::Connected
-                {
-                    let who = (teamspace.clone(), agent.id.clone());
-                    self.engine.connections.known().unsettled.insert(who);
-                }
-            }
-            match page.next {
-                Some(next) => before = Some(next),
-                None => return Ok(()),
+    /// Looks at one page of the directory. Returns where the next one begins.
+    async fn find_connected(
+        self,
+        teamspace: &TeamspaceId,
+        before: Option<u64>,
+    ) -> Result<Option<u64>, StoreError> {
+        let page =
+            self.engine.read().list(teamspace, ListOf::Agents, before, LIST_ROWS_MAX).await?;
+        for item in page.items {
+            if let State::Agent(agent) = item.state.as_ref()
+                && agent.attendance.reach == Reach::Connected
+            {
+                let who = (teamspace.clone(), agent.id.clone());
+                self.engine.connections.known().unsettle(&who);
             }
         }
+        Ok(page.next)
     }
 
     async fn settle_connection(self, (teamspace, agent): &Who) -> Result<(), SubmitError> {
@@ -165,11 +171,29 @@ impl Connections {
     }
 
     fn take_unsettled(&self) -> Option<Who> {
-        self.known().unsettled.pop_first()
+        self.known().take_unsettled()
     }
 
     fn is_open(&self, teamspace: &TeamspaceId, agent: &AgentId) -> bool {
         self.known().n_open.contains_key(&(teamspace.clone(), agent.clone()))
+    }
+}
+
+impl ConnectionTable {
+    fn unsettle(&mut self, (teamspace, agent): &Who) {
+        self.unsettled.entry(teamspace.clone()).or_default().insert(agent.clone());
+    }
+
+    fn take_unsettled(&mut self) -> Option<Who> {
+        let (teamspace, _) = in_turn(&self.unsettled, self.served.as_ref()).next()?;
+        let teamspace = teamspace.clone();
+        self.served = Some(teamspace.clone());
+        let agents = self.unsettled.get_mut(&teamspace)?;
+        let agent = agents.pop_first()?;
+        if agents.is_empty() {
+            self.unsettled.remove(&teamspace);
+        }
+        Some((teamspace, agent))
     }
 }
 
@@ -180,7 +204,7 @@ impl Drop for OpenConnection {
         *n_open -= 1;
         if *n_open == 0 {
             known.n_open.remove(&self.who);
-            known.unsettled.insert(self.who.clone());
+            known.unsettle(&self.who);
             self.connections.changed.notify_one();
         }
     }

@@ -1,62 +1,56 @@
 //! The dispatch loop offers waiting conversations to people. The conversations of a person who has
 //! gone offline go back to their place in the queue. The loop follows the ledger, and acts through
-//! ordinary commands; of two concurrent decisions, the commit lets one through.
+//! ordinary commands; of two concurrent decisions, the commit lets one through. The teamspaces take
+//! turns.
 
 mod flow;
+mod looks;
 mod roster;
 mod shift;
 
-use std::collections::BTreeSet;
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use protocol::caller::Caller;
-use protocol::conversation::{self, Conversation};
+use protocol::conversation;
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::{Entry, Stream, Subject};
-use protocol::queue::{Candidate, Mode, Settings, Wanted, choose};
-use protocol::step::{Command, State};
-use protocol::time::{Span, Time};
-use protocol::transfer::{self, Transfer};
+use protocol::step::Command;
+use protocol::time::Span;
+use protocol::transfer;
 use tokio::sync::watch;
 
 use crate::Engine;
-use crate::ledger::durable_follower::{self, Begins, Loop};
-use crate::ledger::feed::Followed;
+use crate::ledger::backlog::Done;
+use crate::ledger::durable_follower::{self, Begins, DurableFollower, Loop};
+use crate::ledger::feed::{Followed, is_full};
 use crate::loops::Queues;
-use crate::ports::store::{ConversationFilter, ListOf, StoreReads};
+use crate::ports::store::{ConversationFilter, ListOf};
 use crate::read::query::LIST_ROWS_MAX;
 use crate::road::submit::SubmitError;
 
 pub use flow::Flows;
+use looks::Looks;
 pub use roster::Roster;
 pub use shift::Shift;
 
 /// The pause is too short to be noticed.
-const LOOP: Loop =
-    Loop { name: "dispatch", begins: Begins::AtTheFirstEntry, pause: Span::from_millis(20) };
+const LOOP: Loop = Loop {
+    name: "dispatch",
+    begins: Begins::AtTheFirstEntry,
+    pause: Span::from_millis(20),
+    wants: is_departure,
+};
 
 /// How often the loop looks while a conversation waits: its requirements are relaxed with time.
 const LOOK_EVERY: Span = Span::from_millis(1_000);
 
-/// Queues are looked through in pages of this size.
-const QUEUES_READ: usize = 200;
-
-/// Conversations of a queue that are considered in one round. Later ones are considered once those
-/// before them are assigned.
-const WAITING_MAX: usize = 256;
+/// How many teamspaces are read at once.
+const TEAMSPACES_READ: usize = 200;
 
 pub(crate) async fn run(engine: Engine, stopped: watch::Receiver<bool>) {
     durable_follower::run(&engine, LOOP, stopped, || engine.queues().dispatch_as_it_happens())
         .await;
-}
-
-/// What an entry means for waiting conversations.
-enum Meaning {
-    Nothing,
-    /// A new conversation waits, or a person has become free.
-    LookAgain,
-    /// A person is no longer reachable.
-    Gone(AgentId),
 }
 
 impl Queues<'_> {
@@ -64,59 +58,69 @@ impl Queues<'_> {
     /// what waits. Returns how many offers it made. For programs without loops, and for tests.
     pub async fn dispatch_due(self) -> Result<usize, SubmitError> {
         let mut follower = self.engine.follow_durably(LOOP).await?;
+        let mut looks = self.look_everywhere().await?;
+        let mut n_offered = 0;
         loop {
-            let page = follower.available().await?;
-            if page.is_empty() {
-                follower.processed(true).await?;
-                return self.offer_all().await;
-            }
-            for followed in page {
-                self.take_note(&followed).await?;
+            let page = follower.read_available().await?;
+            self.take_notes(&mut follower, page, &mut looks).await?;
+            let has_lost = self.lose_some(&mut follower, &mut looks).await?;
+            n_offered += self.look_on(&mut looks).await?;
+            if !has_lost && !looks.is_due() {
+                return Ok(n_offered);
             }
         }
     }
 
     async fn dispatch_as_it_happens(self) -> Result<Infallible, SubmitError> {
+        let clock = &self.engine.clock;
         let mut follower = self.engine.follow_durably(LOOP).await?;
-        let (mut is_somebody_waiting, mut looks_again) = (true, false);
+        let mut looks = self.look_everywhere().await?;
+        let mut looked_at = clock.now();
         loop {
-            let page = tokio::select! {
-                page = follower.next() => page?,
-                () = self.engine.clock.sleep(LOOK_EVERY), if is_somebody_waiting => Vec::new(),
+            let page = match looks.is_due() {
+                true => follower.read_available().await?,
+                false => tokio::select! {
+                    page = follower.read_on() => page?,
+                    () = clock.sleep(LOOK_EVERY), if looks.is_somebody_waiting() => Vec::new(),
+                },
             };
-            looks_again |= page.is_empty();
-            let mut has_acted = false;
-            for followed in page {
-                match self.take_note(&followed).await? {
-                    Meaning::Nothing => {}
-                    Meaning::LookAgain => looks_again = true,
-                    Meaning::Gone(_) => (looks_again, has_acted) = (true, true),
-                }
+            self.take_notes(&mut follower, page, &mut looks).await?;
+            self.lose_some(&mut follower, &mut looks).await?;
+            let now = clock.now();
+            if now.since(looked_at) >= LOOK_EVERY || now < looked_at {
+                looked_at = now;
+                looks.look_where_somebody_waits();
             }
-            follower.processed(has_acted).await?;
-            if looks_again && !follower.is_behind() {
-                looks_again = false;
-                self.offer_all().await?;
-                is_somebody_waiting = !self.engine.store.waiting_queues(None, 1).await?.is_empty();
-            }
+            self.look_on(&mut looks).await?;
         }
     }
 
-    async fn take_note(self, followed: &Followed) -> Result<Meaning, SubmitError> {
-        let entry = &followed.sequenced.entry;
-        let teamspace = &entry.stream.teamspace;
-        let meaning = match &entry.stream.subject {
-            Subject::Agent(id) => {
-                self.engine.roster.lock().await.forget(teamspace, id);
-                match is_departure(entry) && self.is_gone(teamspace, id).await? {
-                    true => Meaning::Gone(id.clone()),
-                    false => Meaning::LookAgain,
-                }
+    /// Takes note of a page, and of those that follow at once.
+    async fn take_notes(
+        self,
+        follower: &mut DurableFollower,
+        mut page: Vec<Arc<Followed>>,
+        looks: &mut Looks,
+    ) -> Result<(), SubmitError> {
+        loop {
+            for followed in &page {
+                self.take_note(&followed.sequenced.entry, looks);
             }
+            if !is_full(&page) {
+                return Ok(());
+            }
+            page = follower.read_available().await?;
+        }
+    }
+
+    /// Somebody waits, or has become free, or is gone: the queues are looked through.
+    fn take_note(self, entry: &Entry, looks: &mut Looks) {
+        let teamspace = &entry.stream.teamspace;
+        match &entry.stream.subject {
+            Subject::Agent(id) => self.engine.roster.forget(teamspace, id),
             Subject::Conversation(_) if entry.name.starts_with("transfer.") => {
-                self.engine.roster.lock().await.apply(entry);
+                self.engine.roster.apply(entry);
                 self.engine.flows.apply(entry);
-                Meaning::LookAgain
             }
             Subject::Conversation(_)
             | Subject::Handoff(_)
@@ -127,12 +131,47 @@ impl Queues<'_> {
             | Subject::Webhook(_)
             | Subject::Message(_)
             | Subject::Teamspace
-            | Subject::Ledger => Meaning::Nothing,
-        };
-        if let Meaning::Gone(agent) = &meaning {
-            self.lose(teamspace, agent).await?;
+            | Subject::Ledger => return,
         }
-        Ok(meaning)
+        looks.look_in(teamspace);
+    }
+
+    /// One turn of a teamspace whose people may be gone. Returns whether there was one.
+    async fn lose_some(
+        self,
+        follower: &mut DurableFollower,
+        looks: &mut Looks,
+    ) -> Result<bool, SubmitError> {
+        let turn = follower.turn().await?;
+        let mut done = Done::default();
+        for followed in &turn {
+            let Stream { teamspace, subject } = &followed.sequenced.entry.stream;
+            let mut n_lost = 0;
+            if let Subject::Agent(id) = subject
+                && self.is_gone(teamspace, id).await?
+            {
+                n_lost = self.lose(teamspace, id).await?;
+                looks.look_in(teamspace);
+            }
+            if !done.goes_on_after(n_lost) {
+                break;
+            }
+        }
+        follower.done(done).await?;
+        Ok(!turn.is_empty())
+    }
+
+    /// At the start nobody knows who waits.
+    async fn look_everywhere(self) -> Result<Looks, SubmitError> {
+        let (mut looks, mut after) = (Looks::default(), None);
+        loop {
+            let page = self.engine.store.teamspaces(after.as_ref(), TEAMSPACES_READ).await?;
+            page.iter().for_each(|teamspace| looks.look_in(teamspace));
+            match page.into_iter().next_back() {
+                Some(last) => after = Some(last),
+                None => return Ok(looks),
+            }
+        }
     }
 
     async fn is_gone(self, teamspace: &TeamspaceId, id: &AgentId) -> Result<bool, SubmitError> {
@@ -140,8 +179,10 @@ impl Queues<'_> {
         Ok(agent.is_some_and(|agent| agent.presence() == protocol::agent::Presence::Offline))
     }
 
-    /// Puts everything that a person holds or is asked to take back into its queue.
-    async fn lose(self, teamspace: &TeamspaceId, agent: &AgentId) -> Result<(), SubmitError> {
+    /// Puts everything that a person holds or is asked to take back into its queue. Returns how
+    /// many conversations these are; a person has few at once.
+    async fn lose(self, teamspace: &TeamspaceId, agent: &AgentId) -> Result<usize, SubmitError> {
+        let mut n_lost = 0;
         let of = |holder: Option<AgentId>, asked| {
             ListOf::Conversations(ConversationFilter {
                 holder,
@@ -158,6 +199,7 @@ impl Queues<'_> {
                 for item in page.items {
                     let lose = transfer::Command::Lose { agent: agent.clone() };
                     self.submit_transfer(item.stream, lose).await?;
+                    n_lost += 1;
                 }
                 match page.next {
                     Some(next) => before = Some(next),
@@ -165,59 +207,7 @@ impl Queues<'_> {
                 }
             }
         }
-        Ok(())
-    }
-
-    /// Offers waiting conversations to people who can take them, in every queue that makes offers.
-    async fn offer_all(self) -> Result<usize, SubmitError> {
-        let (mut n_offered, mut after) = (0, None);
-        loop {
-            let queues = self.engine.store.waiting_queues(after.as_ref(), QUEUES_READ).await?;
-            for (teamspace, queue) in &queues {
-                n_offered += self.offer_in(teamspace, queue).await?;
-            }
-            match queues.into_iter().next_back() {
-                Some(last) => after = Some(last),
-                None => return Ok(n_offered),
-            }
-        }
-    }
-
-    async fn offer_in(
-        self,
-        teamspace: &TeamspaceId,
-        queue: &AgentId,
-    ) -> Result<usize, SubmitError> {
-        let Some(known) = self.engine.agent(teamspace, queue.clone()).await? else { return Ok(0) };
-        let settings = known.queue_settings();
-        if settings.mode == Mode::Pick {
-            return Ok(0);
-        }
-        let mut people = self.people(teamspace).await?;
-        let mut n_offered = 0;
-        for row in self.engine.store.waiting(teamspace, queue, WAITING_MAX).await? {
-            if people.iter().all(|person| person.load >= person.capacity) {
-                break;
-            }
-            let state = self.engine.read().current(&row.stream).await?;
-            let Some(State::Conversation(conversation)) = state.as_deref() else { continue };
-            let Some(transfer) = conversation.open_transfer() else { continue };
-            let now = self.engine.clock.now();
-            let Some(chosen) = whom(conversation, transfer, &settings, &people, now) else {
-                continue;
-            };
-            let ring = transfer::Command::Ring { transfer: transfer.id, agent: chosen.clone() };
-            let has_rung = self.submit_transfer(row.stream, ring).await?;
-            let person = people.iter_mut().find(|person| person.agent == chosen);
-            let person = person.expect("the chosen person is one of them");
-            person.load += 1;
-            if has_rung {
-                person.last_assigned_at = now;
-                self.engine.roster.lock().await.assigned(teamspace, &chosen, now);
-                n_offered += 1;
-            }
-        }
-        Ok(n_offered)
+        Ok(n_lost)
     }
 
     /// Whether the command was accepted. If the state has changed meanwhile, it was not, and the
@@ -237,33 +227,7 @@ impl Queues<'_> {
     }
 }
 
+/// Whether a person may not be reachable any more.
 fn is_departure(entry: &Entry) -> bool {
     ["agent.lost", "agent.connection_lost", "agent.presence_changed"].contains(&entry.name.as_ref())
-}
-
-/// The person to offer a transfer to: never one who declined it or takes part in it, and one who
-/// missed an earlier offer only if there is no other.
-fn whom(
-    conversation: &Conversation,
-    transfer: &Transfer,
-    settings: &Settings,
-    people: &[Candidate],
-    now: Time,
-) -> Option<AgentId> {
-    let terms = &transfer.terms;
-    // The queue's requirements are those of the queue in which it waits now.
-    let own = if transfer.leg.is_some() { &Wanted::default() } else { &terms.wanted };
-    let language = conversation.setup.customer.language.as_deref();
-    let wanted = settings.wanted_for(own, language);
-    let wanted = settings.patience.relaxed(&wanted, now.since(terms.requested_at));
-    let (declined, missed) = match &transfer.leg {
-        Some(leg) => (&leg.declined, &leg.missed),
-        None => (&transfer.declined, &transfer.missed),
-    };
-    let mut not_again: BTreeSet<AgentId> = declined.iter().cloned().collect();
-    not_again.extend(transfer.people().cloned());
-    let mut not_yet = not_again.clone();
-    not_yet.extend(missed.iter().cloned());
-    let chosen = choose(people, &wanted, &not_yet).or_else(|| choose(people, &wanted, &not_again));
-    chosen.map(|person| person.agent.clone())
 }

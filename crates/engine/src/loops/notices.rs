@@ -16,14 +16,19 @@ use tokio::sync::watch;
 use uuid::Builder;
 
 use crate::Engine;
+use crate::ledger::backlog::Done;
 use crate::ledger::durable_follower::{self, Begins, Loop};
 use crate::ledger::feed::Followed;
 use crate::ports::store::StoreError;
 use crate::road::submit::{Key, SubmitError};
 
 /// A notice may take as long as the pause.
-const LOOP: Loop =
-    Loop { name: "notices", begins: Begins::AtTheFirstEntry, pause: Span::from_millis(50) };
+const LOOP: Loop = Loop {
+    name: "notices",
+    begins: Begins::AtTheFirstEntry,
+    pause: Span::from_millis(50),
+    wants: may_cause_a_notice,
+};
 
 pub(crate) async fn run(engine: Engine, stopped: watch::Receiver<bool>) {
     durable_follower::run(&engine, LOOP, stopped, || engine.tell_as_it_happens()).await;
@@ -43,30 +48,34 @@ impl Engine {
         let mut follower = self.follow_durably(LOOP).await?;
         let mut n_sent = 0;
         loop {
-            let page = follower.available().await?;
-            if page.is_empty() {
-                follower.processed(n_sent > 0).await?;
+            let turn = follower.available().await?;
+            if turn.is_empty() {
                 return Ok(n_sent);
             }
-            n_sent += self.tell_all(&page).await?;
+            let done = self.tell_all(&turn).await?;
+            n_sent += done.n_writes;
+            follower.done(done).await?;
         }
     }
 
     async fn tell_as_it_happens(&self) -> Result<Infallible, SubmitError> {
         let mut follower = self.follow_durably(LOOP).await?;
         loop {
-            let page = follower.next().await?;
-            let n_sent = self.tell_all(&page).await?;
-            follower.processed(n_sent > 0).await?;
+            let turn = follower.next().await?;
+            let done = self.tell_all(&turn).await?;
+            follower.done(done).await?;
         }
     }
 
-    async fn tell_all(&self, page: &[Arc<Followed>]) -> Result<usize, SubmitError> {
-        let mut n_sent = 0;
-        for followed in page {
-            n_sent += self.tell(&followed.sequenced.entry).await?;
+    async fn tell_all(&self, turn: &[Arc<Followed>]) -> Result<Done, SubmitError> {
+        let mut done = Done::default();
+        for followed in turn {
+            let n_sent = self.tell(&followed.sequenced.entry).await?;
+            if !done.goes_on_after(n_sent) {
+                break;
+            }
         }
-        Ok(n_sent)
+        Ok(done)
     }
 
     /// Returns how many were told of it.
@@ -94,9 +103,6 @@ impl Engine {
 
     async fn notice(&self, entry: &Entry) -> Result<Option<message::Outgoing>, StoreError> {
         let Subject::Handoff(id) = entry.stream.subject else { return Ok(None) };
-        if !notice::CAUSES.contains(&entry.name.as_ref()) {
-            return Ok(None);
-        }
         // An erased entry causes no notice.
         let Some(text) = entry.body.text() else { return Ok(None) };
         let event = match codec::decode(&entry.name, entry.version, text) {
@@ -114,6 +120,11 @@ impl Engine {
             (_, _) => Ok(None),
         }
     }
+}
+
+fn may_cause_a_notice(entry: &Entry) -> bool {
+    matches!(entry.stream.subject, Subject::Handoff(_))
+        && notice::CAUSES.contains(&entry.name.as_ref())
 }
 
 /// A UUIDv7 of the entry's own time and hash.

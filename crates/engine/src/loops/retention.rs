@@ -1,7 +1,9 @@
 //! Retention: messages that are past their retention time are archived and removed from every
 //! mailbox. Their bodies are erased on the record, so that the ledger stays complete. Each is a
 //! command of its own, and only a few run at a time, so that other callers do not wait for long.
+//! The teamspaces take turns.
 
+use std::collections::VecDeque;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -113,44 +115,55 @@ impl Ledger<'_> {
     /// Purges every message past its retention time, and returns how many there were. For programs
     /// without loops, and for tests.
     pub async fn purge_due(self, retention: &Retention) -> Result<usize, RetentionError> {
-        let (mut after, mut n_purged) = (None, 0);
+        let (mut turns, mut after) = (VecDeque::new(), None);
         loop {
             let page = self.engine.store.teamspaces(after.as_ref(), TEAMSPACES_READ).await;
             let page = page.map_err(SubmitError::Store)?;
-            let Some(last) = page.last() else { return Ok(n_purged) };
+            let Some(last) = page.last() else { break };
             after = Some(last.clone());
-            for teamspace in page {
-                n_purged += self.purge_due_in(teamspace, retention).await?;
+            turns.extend(page.into_iter().map(|teamspace| Turn { teamspace, after: 0 }));
+        }
+        let (mut n_purged, mut failed) = (0, None);
+        while let Some(mut turn) = turns.pop_front() {
+            match self.purge_some(&mut turn, retention).await {
+                Ok(0) => {}
+                Ok(n) => {
+                    n_purged += n;
+                    turns.push_back(turn);
+                }
+                // The others go on. This one is tried again with the next look.
+                Err(error) => failed = Some(error),
             }
         }
+        failed.map_or(Ok(n_purged), Err)
     }
 
-    async fn purge_due_in(
+    /// Returns how many were purged; 0 if no more are due.
+    async fn purge_some(
         self,
-        teamspace: TeamspaceId,
+        turn: &mut Turn,
         retention: &Retention,
     ) -> Result<usize, RetentionError> {
-        let settings = self.engine.read().settings(&teamspace).await.map_err(SubmitError::Store)?;
+        let Turn { teamspace, after } = turn;
+        let settings = self.engine.read().settings(teamspace).await.map_err(SubmitError::Store)?;
         let Some(cutoff) = retention.cutoff(settings, self.engine.clock.now()) else {
             return Ok(0);
         };
-        let caller = Caller::system(teamspace.clone());
-        let (mut after, mut n_purged) = (0, 0);
-        loop {
-            let page = self.oldest(teamspace.clone(), after).await?;
-            let Some(last) = page.last() else { return Ok(n_purged) };
-            after = last.row;
-            let is_due = |one: &Old| one.message.created_at < cutoff;
-            let due: Vec<_> = self.read(page).await?.into_iter().filter(is_due).collect();
-            if due.is_empty() {
-                return Ok(n_purged);
-            }
-            if let Some(archive) = &retention.archive {
-                let messages = due.iter().map(|one| one.message.clone()).collect();
-                archive.keep(teamspace.clone(), messages).await?;
-            }
-            n_purged += self.purge_these(&caller, &due, "it was kept long enough").await?;
+        let page = self.oldest(teamspace.clone(), *after).await?;
+        let Some(last) = page.last() else { return Ok(0) };
+        *after = last.row;
+        let is_due = |one: &Old| one.message.created_at < cutoff;
+        let due: Vec<_> = self.read(page).await?.into_iter().filter(is_due).collect();
+        if due.is_empty() {
+            return Ok(0);
         }
+        if let Some(archive) = &retention.archive {
+            let messages = due.iter().map(|one| one.message.clone()).collect();
+            archive.keep(teamspace.clone(), messages).await?;
+        }
+        let caller = Caller::system(teamspace.clone());
+        self.purge_these(&caller, &due, "it was kept long enough").await?;
+        Ok(due.len())
     }
 
     /// Purges the oldest messages of the caller's teamspace that were sent before this time, up to
@@ -216,6 +229,12 @@ impl Ledger<'_> {
         }
         Ok(n_purged)
     }
+}
+
+/// A teamspace that may have more to purge, after this row.
+struct Turn {
+    teamspace: TeamspaceId,
+    after: u64,
 }
 
 /// A message with its place.

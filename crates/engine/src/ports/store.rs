@@ -86,13 +86,14 @@ pub trait Store: Send + Sync + 'static {
 
     fn list(&self, list: List) -> Answer<Vec<Listed>>;
 
-    /// The queues in which a conversation waits for a person, in the order of their names, those
-    /// after `after`, at most `limit`.
+    /// The queues of a teamspace in which a conversation waits for a person, in the order of their
+    /// names, those after `after`, at most `limit`.
     fn waiting_queues(
         &self,
-        after: Option<&(TeamspaceId, AgentId)>,
+        teamspace: &TeamspaceId,
+        after: Option<&AgentId>,
         limit: usize,
-    ) -> Answer<Vec<(TeamspaceId, AgentId)>>;
+    ) -> Answer<Vec<AgentId>>;
 
     /// How many there are; counting ends at a maximum that depends on what is counted.
     fn count(&self, teamspace: &TeamspaceId, of: Count) -> Answer<usize>;

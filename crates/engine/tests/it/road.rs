@@ -16,6 +16,7 @@ mod sessions;
 mod settings;
 mod silence;
 mod streaming;
+mod turns;
 
 use std::sync::{Arc, Mutex, mpsc};
 

@@ -19,11 +19,10 @@ use axum::response::Response;
 use crate::http::call::Identity;
 use crate::http::conversations::operations::CONVERSATIONS;
 use crate::http::shared::auth::bearer_secret;
+use crate::http::shared::gateway::Gateway;
 use crate::http::shared::problem::Problem;
 use crate::http::shared::routes::Routes;
-use crate::http::shared::sockets::{
-    Arrival, READ_BUFFER_BYTES, WRITE_BUFFER_BYTES, arrive, upgrade,
-};
+use crate::http::shared::sockets::{Arrival, Opening, arrive, upgrade};
 use crate::http::ws::connection::Connection;
 use crate::http::ws::state::Ws;
 
@@ -45,8 +44,14 @@ async fn open(State(gateway): State<Ws>, request: Request) -> Result<Response, P
         let expected = "`tasuki.v1` among its entries";
         return Err(Problem::schema_invalid("Sec-WebSocket-Protocol", expected));
     }
-    let (upgrade, place) = upgrade(&gateway, &asker, &mut parts).await?;
+    let (upgrade, place) = upgrade(&gateway, &asker, &mut parts)?;
     let frame_bytes_max = gateway.limits.body_bytes_max + FRAME_OVERHEAD_BYTES;
+    let opening = Opening {
+        protocol: Some(PROTOCOL).filter(|_| !offered.is_empty()),
+        // A frame that is slightly too large is read, so that it can be refused with an answer.
+        message_bytes_max: 2 * frame_bytes_max,
+    };
+    let (shared, caller) = (Gateway::clone(&gateway), asker.caller.clone());
     let connection = Connection {
         number: gateway.next_socket(),
         secret: bearer_secret(&parts.headers)?.map(str::to_owned),
@@ -56,13 +61,5 @@ async fn open(State(gateway): State<Ws>, request: Request) -> Result<Response, P
         asker,
         _place: place,
     };
-    Ok(upgrade
-        .protocols([PROTOCOL])
-        .read_buffer_size(READ_BUFFER_BYTES)
-        .write_buffer_size(WRITE_BUFFER_BYTES)
-        // A frame that is slightly too large is read, so that it can be refused with an answer.
-        .max_message_size(2 * frame_bytes_max)
-        .max_frame_size(2 * frame_bytes_max)
-        .on_failed_upgrade(|error| tracing::debug!(%error, "a socket did not open"))
-        .on_upgrade(|socket| connection.run(socket)))
+    Ok(upgrade.open(shared, caller, opening, |socket| connection.run(socket)))
 }

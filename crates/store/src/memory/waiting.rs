@@ -22,13 +22,12 @@ impl Tables {
 
     pub(super) fn waiting_queues(
         &self,
-        after: Option<&(TeamspaceId, AgentId)>,
+        teamspace: &TeamspaceId,
+        after: Option<&AgentId>,
         limit: usize,
-    ) -> Vec<(TeamspaceId, AgentId)> {
-        let queues: BTreeSet<_> = self
-            .waiting()
-            .map(|(stream, it)| (stream.teamspace.clone(), it.queue.clone()))
-            .collect();
+    ) -> Vec<AgentId> {
+        let own = self.waiting().filter(|(stream, _)| stream.teamspace == *teamspace);
+        let queues: BTreeSet<_> = own.map(|(_, it)| it.queue.clone()).collect();
         let wanted = queues.into_iter().filter(|queue| after.is_none_or(|after| queue > after));
         wanted.take(limit).collect()
     }

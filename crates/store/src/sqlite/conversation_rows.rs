@@ -126,22 +126,20 @@ fn query(list: &List, filter: &ConversationFilter) -> (String, Vec<Value>) {
 
 pub fn waiting_queues(
     connection: &Connection,
-    after: Option<(TeamspaceId, AgentId)>,
+    teamspace: &TeamspaceId,
+    after: Option<&AgentId>,
     limit: usize,
-) -> Result<Vec<(TeamspaceId, AgentId)>> {
-    let after = after.as_ref().map_or(("", ""), |(space, queue)| (space.as_str(), queue.as_str()));
-    let names: Vec<(String, String)> = connection
+) -> Result<Vec<AgentId>> {
+    let after = after.map_or("", AgentId::as_str);
+    let names: Vec<String> = connection
         .prepare_cached(WAITING_QUEUES)?
-        .query_map(params![after.0, after.1, count(limit)], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .query_map(params![teamspace.as_str(), after, count(limit)], |row| row.get(0))?
         .collect::<Result<_>>()?;
-    let read =
-        |(teamspace, queue): (String, String)| Some((teamspace.parse().ok()?, queue.parse().ok()?));
-    Ok(names.into_iter().filter_map(read).collect())
+    Ok(names.into_iter().filter_map(|queue| queue.parse().ok()).collect())
 }
 
-const WAITING_QUEUES: &str = "SELECT DISTINCT teamspace, waits_in FROM conversations
- WHERE waits_in IS NOT NULL AND (teamspace, waits_in) > (?1, ?2)
- ORDER BY teamspace, waits_in LIMIT ?3";
+const WAITING_QUEUES: &str = "SELECT DISTINCT waits_in FROM conversations
+ WHERE teamspace = ?1 AND waits_in > ?2 ORDER BY waits_in LIMIT ?3";
 
 pub fn waiting(
     connection: &Connection,
@@ -229,6 +227,7 @@ mod tests {
         let counted = queue.iter().chain(&place).chain(&limit).cloned().collect();
         let callbacks = (CALLBACKS, waiting.clone(), "conversations_callbacks");
         for (sql, values, index) in [
+            (WAITING_QUEUES, waiting.clone(), "conversations_waiting"),
             (WAITING, waiting, "conversations_waiting"),
             (N_WAITING, counted, "conversations_waiting"),
             callbacks,

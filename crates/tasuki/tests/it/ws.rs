@@ -7,6 +7,7 @@ mod handshake;
 mod resume;
 pub mod socket;
 mod story;
+mod unfinished;
 
 use serde_json::{Value, json};
 use tasuki::client::{Call, Client};

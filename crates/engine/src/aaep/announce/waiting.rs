@@ -1,12 +1,14 @@
 //! The queues of requests with events, one per session, and a rate limit on entries. An entry takes
 //! a turn. When the turns are used up, pieces of answers wait and are joined with the pieces that
-//! follow, so that many agents that stream cost other callers little.
+//! follow, so that many agents that stream cost other callers little. The teamspaces that announce
+//! have equal shares of the turns, so a teamspace waits only for its own.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use aaep::read::read;
 use protocol::caller::Caller;
+use protocol::ids::TeamspaceId;
 use protocol::ledger::Stream;
 use protocol::session::ANNOUNCED_EVENTS_MAX;
 use protocol::session::event::Said;
@@ -25,8 +27,8 @@ pub const JOINED_REQUESTS_MAX: usize = 64;
 /// More requests than this for one session mean that the disk does not keep up.
 const WAITING_REQUESTS_MAX: usize = 1_024;
 
-/// The time of one turn: a thousand entries a second, as long as no piece waits longer than
-/// allowed.
+/// The time of one turn: a thousand entries a second of all teamspaces together, as long as no
+/// piece waits longer than allowed.
 const TURN_MS: i64 = 1;
 
 /// Up to this many turns ahead an entry is written at once. Past that, pieces of answers wait.
@@ -47,8 +49,8 @@ pub struct Announcing {
 struct Sessions {
     /// A session that is here, with or without requests, has a task that writes for it.
     speaking: HashMap<Stream, Speaking>,
-    /// Until when all turns are taken.
-    taken_until: Option<Time>,
+    /// Until when the turns of each teamspace are taken.
+    taken_until: HashMap<TeamspaceId, Time>,
     /// The engine stops, so no request waits for a turn.
     is_stopping: bool,
 }
@@ -85,7 +87,7 @@ impl Announcing {
         waiting: WaitingRequest,
         now: Time,
     ) -> Result<bool, StoreError> {
-        let is_calm = self.lock().wait(now).is_none();
+        let is_calm = self.lock().wait(&stream.teamspace, now).is_none();
         // Events are read only where it matters, and without the lock on the queues.
         let may_wait = !is_calm && waiting.events.iter().all(is_piece);
         let speaking = &mut self.lock().speaking;
@@ -131,10 +133,8 @@ impl Announcing {
         let mut all = self.lock();
         let session = all.speaking.get(stream).filter(|session| !session.waiting.is_empty())?;
         let hurry = session.hurry.clone();
-        let wait = all.wait(now);
-        let ahead = Span::from_millis(TURNS_AHEAD * TURN_MS + TURN_WAIT_MAX.as_millis());
-        let turn = all.taken_until.unwrap_or(now).clamp(now, now.plus(ahead));
-        all.taken_until = Some(turn.plus(Span::from_millis(TURN_MS)));
+        let wait = all.wait(&stream.teamspace, now);
+        all.take_turn(&stream.teamspace, now);
         wait.map(|span| (span, hurry))
     }
 
@@ -185,9 +185,19 @@ impl Announcing {
 }
 
 impl Sessions {
+    fn take_turn(&mut self, teamspace: &TeamspaceId, now: Time) {
+        self.taken_until.retain(|_, until| *until > now);
+        let taken_until = self.taken_until.entry(teamspace.clone()).or_insert(now);
+        let ahead = Span::from_millis(TURNS_AHEAD * TURN_MS + TURN_WAIT_MAX.as_millis());
+        let turn = (*taken_until).clamp(now, now.plus(ahead));
+        let n_teamspaces = i64::try_from(self.taken_until.len()).unwrap_or(i64::MAX);
+        let turn = turn.plus(Span::from_millis(TURN_MS.saturating_mul(n_teamspaces)));
+        self.taken_until.insert(teamspace.clone(), turn);
+    }
+
     /// How long the next piece of an answer waits for its turn, if at all.
-    fn wait(&self, now: Time) -> Option<Span> {
-        let ahead_ms = self.taken_until?.since(now).as_millis();
+    fn wait(&self, teamspace: &TeamspaceId, now: Time) -> Option<Span> {
+        let ahead_ms = self.taken_until.get(teamspace)?.since(now).as_millis();
         let wait_ms = (ahead_ms - TURNS_AHEAD * TURN_MS).min(TURN_WAIT_MAX.as_millis());
         (wait_ms > 0 && !self.is_stopping).then(|| Span::from_millis(wait_ms))
     }
@@ -228,4 +238,31 @@ impl Size {
 /// An event that cannot be read does not wait: it is refused.
 fn is_piece(said: &Said) -> bool {
     read(said.text()).is_ok_and(|event| event.is_piece())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_teamspace_waits_for_its_own_turns() {
+        let now = Time::from_millis(1_000_000);
+        let teamspace = |name: &str| name.parse::<TeamspaceId>().expect("a teamspace");
+        let (flood, small) = (teamspace("flood"), teamspace("small"));
+        let mut all = Sessions::default();
+        for _ in 0..10_000 {
+            all.take_turn(&flood, now);
+        }
+        assert_eq!(all.wait(&flood, now), Some(TURN_WAIT_MAX));
+        let mut n_at_once = 0;
+        while all.wait(&small, now).is_none() {
+            all.take_turn(&small, now);
+            n_at_once += 1;
+        }
+        assert_eq!(n_at_once, TURNS_AHEAD / 2 + 1, "half of the turns");
+        let later = now.plus(Span::from_millis(TURNS_AHEAD + 2 * TURN_WAIT_MAX.as_millis()));
+        assert_eq!(all.wait(&flood, later), None);
+        all.take_turn(&small, later);
+        assert_eq!(all.taken_until.len(), 1, "those who do not announce are forgotten");
+    }
 }

@@ -1,13 +1,15 @@
-//! Follows the ledger for entries that concern listeners, and wakes for no others: there may be
-//! thousands of listeners, and most entries concern none of them.
+//! Follows the ledger for entries that concern the listeners of a teamspace, and wakes for no
+//! others: there may be thousands of listeners, and most entries concern none of them.
 
 use std::sync::Arc;
 
+use protocol::ids::TeamspaceId;
 use protocol::ledger::{Entry, Subject};
 use tokio::sync::watch;
 
 use crate::aaep::sessions;
-use crate::ledger::feed::{Feed, Followed, Rung, n_that_fit};
+use crate::ledger::announced_places::NextPlace;
+use crate::ledger::feed::{Feed, Followed, n_that_fit};
 use crate::ports::store::StoreError;
 
 /// The limits of a page, in entries and in bytes; the first entry may be larger. A listener that
@@ -19,7 +21,8 @@ const PAGE_BYTES: usize = 64 * 1024;
 #[derive(Debug)]
 pub struct AnnouncementFollower {
     feed: Arc<Feed>,
-    bell: watch::Receiver<Rung>,
+    teamspace: TeamspaceId,
+    bell: watch::Receiver<u64>,
     cursor: u64,
 }
 
@@ -43,8 +46,9 @@ pub fn changes_sides(name: &str) -> bool {
 
 impl AnnouncementFollower {
     /// Hears what comes after `cursor`.
-    pub fn new(feed: &Arc<Feed>, cursor: u64) -> Self {
-        Self { bell: feed.announced_bell(), feed: Arc::clone(feed), cursor }
+    pub fn new(feed: &Arc<Feed>, teamspace: TeamspaceId, cursor: u64) -> Self {
+        let bell = feed.announced().bell(&teamspace);
+        Self { feed: Arc::clone(feed), teamspace, bell, cursor }
     }
 
     pub fn cursor(&self) -> u64 {
@@ -56,10 +60,17 @@ impl AnnouncementFollower {
         loop {
             // The bell is checked before reading, so an entry that arrives in between rings it
             // again.
-            let rung = *self.bell.borrow_and_update();
-            self.cursor = rung.passed_over(self.cursor);
-            if rung.newest > self.cursor || rung.newest == 0 {
-                let mut page = self.feed.after(self.cursor, PAGE_ENTRIES).await?;
+            self.bell.borrow_and_update();
+            let announced = self.feed.announced();
+            let (after, until) =
+                match announced.after(&self.teamspace, self.cursor, PAGE_ENTRIES as u64) {
+                    NextPlace::From { first, last } => (first - 1, last),
+                    NextPlace::Unknown => (self.cursor, self.cursor + PAGE_ENTRIES as u64),
+                    NextPlace::Nothing => (self.cursor, self.cursor),
+                };
+            if after < until {
+                let n_max = usize::try_from(until - after).unwrap_or(PAGE_ENTRIES);
+                let mut page = self.feed.after(after, n_max).await?;
                 page.truncate(n_that_fit(&page, PAGE_BYTES));
                 if let Some(last) = page.last() {
                     self.cursor = last.seq();

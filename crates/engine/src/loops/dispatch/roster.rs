@@ -1,7 +1,8 @@
 //! A cache of the people of each teamspace: reading the directory for every offer would cost more
 //! than the offer. A person whose entry changes is dropped and read again.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use protocol::agent::{Agent, Kind, slot_prefix};
 use protocol::ids::{AgentId, TeamspaceId};
@@ -9,8 +10,10 @@ use protocol::ledger::Entry;
 use protocol::queue::Candidate;
 use protocol::step::State;
 use protocol::time::Time;
+use protocol::transfer::decide::is_in_queue;
 use serde::Deserialize;
 
+use super::Shift;
 use crate::loops::Queues;
 use crate::ports::store::{ListOf, StoreError};
 use crate::read::query::LIST_ROWS_MAX;
@@ -20,32 +23,46 @@ const SLOTS_MAX: usize = 100_000;
 
 #[derive(Debug, Default)]
 pub struct Roster {
-    teamspaces: HashMap<TeamspaceId, People>,
+    teamspaces: Mutex<HashMap<TeamspaceId, Arc<Team>>>,
+}
+
+/// The people of one teamspace. What happens is noted without waiting for a large directory that is
+/// being read.
+#[derive(Debug, Default)]
+struct Team {
+    notes: Mutex<Notes>,
+    people: tokio::sync::Mutex<People>,
 }
 
 #[derive(Debug, Default)]
-struct People {
-    /// `None` for a person who has changed since.
-    known: BTreeMap<AgentId, Option<Agent>>,
-    is_read: bool,
+struct Notes {
+    /// People who have changed since they were read.
+    changed: BTreeSet<AgentId>,
     /// When each person was last assigned a conversation, since the start.
     last_assigned_at: HashMap<AgentId, Time>,
 }
 
+#[derive(Debug, Default)]
+struct People {
+    /// `None` for a person who is to be read again.
+    known: BTreeMap<AgentId, Option<Agent>>,
+    is_read: bool,
+}
+
 impl Roster {
-    pub fn forget(&mut self, teamspace: &TeamspaceId, agent: &AgentId) {
-        if let Some(people) = self.teamspaces.get_mut(teamspace) {
-            people.known.insert(agent.clone(), None);
+    pub fn forget(&self, teamspace: &TeamspaceId, agent: &AgentId) {
+        let team = self.teamspaces().get(teamspace).cloned();
+        if let Some(team) = team {
+            team.notes().changed.insert(agent.clone());
         }
     }
 
-    pub fn assigned(&mut self, teamspace: &TeamspaceId, agent: &AgentId, at: Time) {
-        let people = self.teamspaces.entry(teamspace.clone()).or_default();
-        people.last_assigned_at.insert(agent.clone(), at);
+    pub fn assigned(&self, teamspace: &TeamspaceId, agent: &AgentId, at: Time) {
+        self.of(teamspace).notes().last_assigned_at.insert(agent.clone(), at);
     }
 
     /// Notes assignments that were not made by this loop, such as a person's own pick.
-    pub fn apply(&mut self, entry: &Entry) {
+    pub fn apply(&self, entry: &Entry) {
         #[derive(Deserialize)]
         struct Body {
             agent: AgentId,
@@ -57,46 +74,69 @@ impl Roster {
             self.assigned(&entry.stream.teamspace, &agent, entry.at);
         }
     }
+
+    fn of(&self, teamspace: &TeamspaceId) -> Arc<Team> {
+        Arc::clone(self.teamspaces().entry(teamspace.clone()).or_default())
+    }
+
+    fn teamspaces(&self) -> MutexGuard<'_, HashMap<TeamspaceId, Arc<Team>>> {
+        self.teamspaces.lock().expect("nothing panics in here")
+    }
+}
+
+impl Team {
+    fn notes(&self) -> MutexGuard<'_, Notes> {
+        self.notes.lock().expect("nothing panics in here")
+    }
 }
 
 impl Queues<'_> {
-    /// The people of a teamspace who take conversations now.
-    pub(super) async fn available(self, teamspace: &TeamspaceId) -> Result<Vec<Agent>, StoreError> {
-        let mut roster = self.engine.roster.lock().await;
-        let people = self.refreshed(teamspace, &mut roster).await?;
-        let known = people.known.values().flatten();
-        Ok(known.filter(|agent| agent.is_available()).cloned().collect())
+    /// The people of a queue who take conversations now.
+    pub async fn shift(self, teamspace: &TeamspaceId, queue: &Agent) -> Result<Shift, StoreError> {
+        let team = self.engine.roster.of(teamspace);
+        let people = self.refreshed(teamspace, &team).await?;
+        let mut shift = Shift { n_available: 0, slots: 0 };
+        for person in people.available().filter(|person| is_in_queue(person, queue)) {
+            shift.n_available += 1;
+            let capacity = person.capacity().map_or(u32::MAX, u32::from);
+            shift.slots = shift.slots.saturating_add(capacity);
+        }
+        Ok(shift)
     }
 
-    /// The people of a teamspace with their current load.
+    /// The people of a teamspace who can take another conversation now.
     pub(super) async fn people(
         self,
         teamspace: &TeamspaceId,
     ) -> Result<Vec<Candidate>, StoreError> {
         let occupied = self.engine.store.held(teamspace, "slot/", SLOTS_MAX).await?;
-        let mut roster = self.engine.roster.lock().await;
-        let people = self.refreshed(teamspace, &mut roster).await?;
-        let mut candidates = Vec::with_capacity(people.known.len());
-        for agent in people.known.values().flatten() {
+        let team = self.engine.roster.of(teamspace);
+        let people = self.refreshed(teamspace, &team).await?;
+        let notes = team.notes();
+        let mut candidates = Vec::new();
+        for agent in people.available() {
             let prefix = slot_prefix(&agent.id);
             let from = occupied.partition_point(|key| *key < prefix);
             let own = occupied[from..].iter().take_while(|key| key.starts_with(&prefix));
             let load = u32::try_from(own.count()).unwrap_or(u32::MAX);
-            let last = people.last_assigned_at.get(&agent.id).copied();
-            candidates.push(Candidate::of(agent, load, last.unwrap_or(Time::from_millis(0))));
+            let last = notes.last_assigned_at.get(&agent.id).copied();
+            let candidate = Candidate::of(agent, load, last.unwrap_or(Time::from_millis(0)));
+            candidates.extend(Some(candidate).filter(|it| it.load < it.capacity));
         }
         Ok(candidates)
     }
 
     /// Reads the people who are not in the cache.
-    async fn refreshed<'r>(
+    async fn refreshed<'t>(
         self,
         teamspace: &TeamspaceId,
-        roster: &'r mut Roster,
-    ) -> Result<&'r People, StoreError> {
-        let people = roster.teamspaces.entry(teamspace.clone()).or_default();
+        team: &'t Team,
+    ) -> Result<tokio::sync::MutexGuard<'t, People>, StoreError> {
+        let mut people = team.people.lock().await;
+        let changed = std::mem::take(&mut team.notes().changed);
+        people.known.extend(changed.into_iter().map(|agent| (agent, None)));
         if !people.is_read {
-            self.read_directory(teamspace, people).await?;
+            self.read_directory(teamspace, &mut people).await?;
             people.is_read = true;
         }
         let changed: Vec<_> = people.known.iter().filter(|(_, known)| known.is_none()).collect();
@@ -131,5 +171,11 @@ impl Queues<'_> {
                 None => return Ok(()),
             }
         }
+    }
+}
+
+impl People {
+    fn available(&self) -> impl Iterator<Item = &Agent> {
+        self.known.values().flatten().filter(|agent| agent.is_available())
     }
 }

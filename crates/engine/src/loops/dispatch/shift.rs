@@ -1,10 +1,8 @@
 //! The people of a queue who take conversations now, and the place of a conversation in the queue.
 
-use protocol::agent::Agent;
 use protocol::ids::{AgentId, ConversationId, TeamspaceId};
 use protocol::queue::{EstimatedWait, estimate};
 use protocol::transfer::Transfer;
-use protocol::transfer::decide::is_in_queue;
 
 use crate::loops::Queues;
 use crate::ports::store::{Listed, StoreError, StoreReads};
@@ -45,18 +43,6 @@ impl Queues<'_> {
         limit: usize,
     ) -> Result<Vec<Listed>, StoreError> {
         self.engine.store.callbacks(teamspace, queue, limit).await
-    }
-
-    pub async fn shift(self, teamspace: &TeamspaceId, queue: &Agent) -> Result<Shift, StoreError> {
-        let people = self.available(teamspace).await?;
-        let there = people.iter().filter(|person| is_in_queue(person, queue));
-        let mut shift = Shift { n_available: 0, slots: 0 };
-        for person in there {
-            shift.n_available += 1;
-            let capacity = person.capacity().map_or(u32::MAX, u32::from);
-            shift.slots = shift.slots.saturating_add(capacity);
-        }
-        Ok(shift)
     }
 
     /// The place of a conversation in its queue, and how long it may take from there.

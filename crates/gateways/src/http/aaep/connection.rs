@@ -238,6 +238,10 @@ impl<W: Wire> ConnectionState<W> {
             Incoming::Sign => Ok(Vec::new()),
             Incoming::TooLarge => Err(Farewell::Violation("a message is too large")),
             Incoming::NotText => Err(Farewell::Violation("expected messages of JSON text")),
+            Incoming::Unfinished => Err(Farewell::Violation("a message was not finished in time")),
+            Incoming::QuotaReached => {
+                Err(Farewell::Violation("what may be written in a minute is used up"))
+            }
             Incoming::Unreadable => Err(Farewell::Violation("what came cannot be read")),
             Incoming::Gone => Err(Farewell::Peer),
         }

@@ -96,7 +96,13 @@ async fn converse(gateway: Aaep, stream: UnixStream) {
         Ok(Incoming::TooLarge) => {
             return wire.close(Farewell::Violation("a message is too large")).await;
         }
-        Ok(Incoming::NotText | Incoming::Unreadable | Incoming::Sign) => {
+        Ok(
+            Incoming::NotText
+            | Incoming::Unreadable
+            | Incoming::Sign
+            | Incoming::Unfinished
+            | Incoming::QuotaReached,
+        ) => {
             return wire.close(Farewell::Violation("expected messages of JSON text")).await;
         }
         Ok(Incoming::Gone) => return,

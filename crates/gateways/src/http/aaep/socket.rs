@@ -1,30 +1,21 @@
 //! `/aaep/v1/ws`: a connection over a WebSocket, one message in each frame of text. A browser
 //! cannot set headers on one, so its token may come as a subprotocol.
 
-use std::time::Duration;
-
-use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket};
 use axum::extract::{Request, State};
 use axum::response::Response;
-use bytes::Bytes;
-use futures_util::SinkExt;
 
 use crate::http::aaep::connection::{
     Connection, Farewell, Gone, Incoming, MESSAGE_BYTES_MAX, Wire,
 };
 use crate::http::aaep::state::Aaep;
 use crate::http::shared::auth::bearer_secret;
+use crate::http::shared::gateway::Gateway;
 use crate::http::shared::problem::Problem;
-use crate::http::shared::sockets::{
-    Arrival, READ_BUFFER_BYTES, WRITE_BUFFER_BYTES, arrive, upgrade,
-};
+use crate::http::shared::socket::{Message, PeerGone, ReceiveError, Socket};
+use crate::http::shared::sockets::{Arrival, Opening, arrive, upgrade};
 
 /// The subprotocol that both sides must support.
 const PROTOCOL: &str = "aaep.v1";
-
-/// How long a peer may take to close its side. If we close before it has read our last frame, that
-/// frame may be lost.
-const FAREWELL_MAX: Duration = Duration::from_secs(1);
 
 pub async fn open(State(gateway): State<Aaep>, request: Request) -> Result<Response, Problem> {
     let (mut parts, _empty) = request.into_parts();
@@ -33,21 +24,25 @@ pub async fn open(State(gateway): State<Aaep>, request: Request) -> Result<Respo
         let expected = "`aaep.v1` among its entries";
         return Err(Problem::schema_invalid("Sec-WebSocket-Protocol", expected));
     }
-    let (upgrade, place) = upgrade(&gateway, &asker, &mut parts).await?;
+    let (upgrade, place) = upgrade(&gateway, &asker, &mut parts)?;
     let secret = bearer_secret(&parts.headers)?.map(str::to_owned);
-    let connection = Connection { gateway, asker, secret, _place: place };
-    Ok(upgrade
-        .protocols([PROTOCOL])
-        .read_buffer_size(READ_BUFFER_BYTES)
-        .write_buffer_size(WRITE_BUFFER_BYTES)
+    let opening = Opening {
+        protocol: Some(PROTOCOL),
         // A message that is slightly too large is read, so that it can be refused with an answer.
-        .max_message_size(2 * MESSAGE_BYTES_MAX)
-        .max_frame_size(2 * MESSAGE_BYTES_MAX)
-        .on_failed_upgrade(|error| tracing::debug!(%error, "a socket did not open"))
-        .on_upgrade(|socket| connection.run(Frames(socket), None)))
+        message_bytes_max: 2 * MESSAGE_BYTES_MAX,
+    };
+    let (shared, caller) = (Gateway::clone(&gateway), asker.caller.clone());
+    let connection = Connection { gateway, asker, secret, _place: place };
+    Ok(upgrade.open(shared, caller, opening, |socket| connection.run(Frames(socket), None)))
 }
 
-struct Frames(WebSocket);
+struct Frames(Socket);
+
+impl From<PeerGone> for Gone {
+    fn from(_: PeerGone) -> Self {
+        Gone
+    }
+}
 
 impl Wire for Frames {
     const IS_PINGED: bool = true;
@@ -57,9 +52,11 @@ impl Wire for Frames {
             Some(Ok(Message::Text(text))) => Incoming::Message(text.as_str().to_owned()),
             Some(Ok(Message::Binary(_))) => Incoming::NotText,
             // Pings are answered by the library.
-            Some(Ok(Message::Ping(_) | Message::Pong(_))) => Incoming::Sign,
+            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Incoming::Sign,
             Some(Ok(Message::Close(_))) | None => Incoming::Gone,
-            Some(Err(error)) => {
+            Some(Err(ReceiveError::Unfinished)) => Incoming::Unfinished,
+            Some(Err(ReceiveError::QuotaReached)) => Incoming::QuotaReached,
+            Some(Err(ReceiveError::Unreadable(error))) => {
                 tracing::debug!(%error, "a socket cannot be read");
                 Incoming::Unreadable
             }
@@ -68,23 +65,16 @@ impl Wire for Frames {
 
     async fn send(&mut self, messages: Vec<String>) -> Result<(), Gone> {
         for message in messages {
-            self.0.feed(Message::Text(message.into())).await.map_err(|_| Gone)?;
+            self.0.feed(Message::Text(message.into())).await?;
         }
-        self.0.flush().await.map_err(|_| Gone)
+        Ok(self.0.flush().await?)
     }
 
     async fn ping(&mut self) -> Result<(), Gone> {
-        self.0.send(Message::Ping(Bytes::new())).await.map_err(|_| Gone)
+        Ok(self.0.ping().await?)
     }
 
     async fn close(&mut self, farewell: Farewell) {
-        let closing = async {
-            if let Some((code, reason)) = farewell.words() {
-                let frame = CloseFrame { code, reason: Utf8Bytes::from_static(reason) };
-                let _ = self.0.send(Message::Close(Some(frame))).await;
-            }
-            while let Some(Ok(_)) = self.0.recv().await {}
-        };
-        let _ = tokio::time::timeout(FAREWELL_MAX, closing).await;
+        self.0.close(farewell.words()).await;
     }
 }

@@ -5,6 +5,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use engine::ports::clock::Clock;
 use engine::ports::store::{Sequenced, StoreError};
 use protocol::canonical;
 use protocol::conversation::Event as ConversationEvent;
@@ -12,6 +13,7 @@ use protocol::conversation::reader::Reader;
 use protocol::hidden::make_visible;
 use protocol::ids::ConversationId;
 use protocol::ledger::Stream;
+use protocol::time::Span;
 use protocol::transfer::Event;
 use protocol::visibility::details::may_export;
 use serde_json::{Value, json};
@@ -25,13 +27,18 @@ use crate::http::shared::auth::Asker;
 use crate::http::shared::gateway::Gateway;
 use crate::http::shared::input::Named;
 use crate::http::shared::problem::Problem;
-use crate::http::shared::streams::OpenExport;
+use crate::http::shared::streams::{ExportsMax, OpenExport};
 
 /// Lines that are read at once. One may have 16 files, so these are at most 45 MB.
 const LINES_READ: usize = 16;
 
-/// Exports that one teamspace may have open at once. Each holds a few megabytes for its reader.
-const EXPORTS_PER_TEAMSPACE_MAX: usize = 8;
+/// Exports that may be open at once. Each holds a few megabytes for its reader. A caller that does
+/// not read leaves places for the others of its teamspace.
+const EXPORTS_MAX: ExportsMax = ExportsMax { of_caller: 2, of_teamspace: 8 };
+
+/// How long a reader may take for a page, which has at most a few megabytes. Then the export ends:
+/// the reader holds a place that others wait for.
+const PAGE_TAKEN_MAX: Span = Span::from_millis(60_000);
 
 /// Pages that wait for a slow reader.
 const PAGES_MAX: usize = 1;
@@ -47,8 +54,7 @@ pub async fn export(
         let who = "only the member that opened it, a coordinator or an operator may do this";
         return Err(Problem::new("not_allowed", who));
     }
-    let place =
-        OpenExport::take(&gateway.streams, &asker.caller.teamspace, EXPORTS_PER_TEAMSPACE_MAX)?;
+    let place = OpenExport::take(&gateway.streams, &asker.caller, EXPORTS_MAX)?;
     let reader = reader(&gateway, &asker.caller).await?;
     let shown = serde_json::to_value(view(reader, &item)?).expect("a view is plain data");
     let mut head = json!({ "kind": "conversation" });
@@ -82,12 +88,15 @@ struct Ends {
     shows_seq: bool,
 }
 
-type Pages = mpsc::Sender<Result<Bytes, StoreError>>;
+type Page = Result<Bytes, StoreError>;
+
+type Pages = mpsc::Sender<Page>;
 
 /// An export without its last line is incomplete: an error ends the answer before that line.
 async fn send(gateway: Gateway, stream: Stream, reader: Reader, ends: Ends, pages: Pages) {
     let Ends { head, end, n_lines, shows_seq } = ends;
-    if pages.send(Ok(lines(&[head]))).await.is_err() {
+    let clock = gateway.engine.clock();
+    if pass_on(&**clock, &pages, Ok(lines(&[head]))).await.is_err() {
         return;
     }
     let mut after = 0;
@@ -112,12 +121,24 @@ async fn send(gateway: Gateway, stream: Stream, reader: Reader, ends: Ends, page
             tracing::error!(%error, "an export ends early");
         }
         let is_over = read.is_err();
-        if pages.send(read).await.is_err() || is_over {
+        if pass_on(&**clock, &pages, read).await.is_err() || is_over {
             return;
         }
     }
     // The client may have disconnected.
-    let _ = pages.send(Ok(lines(&[end]))).await;
+    let _ = pass_on(&**clock, &pages, Ok(lines(&[end]))).await;
+}
+
+/// The reader has disconnected, or takes nothing.
+#[derive(Debug)]
+struct NotTaken;
+
+/// Waits until there is room for a page.
+async fn pass_on(clock: &dyn Clock, pages: &Pages, page: Page) -> Result<(), NotTaken> {
+    tokio::select! {
+        taken = pages.send(page) => taken.map_err(|_| NotTaken),
+        () = clock.sleep(PAGE_TAKEN_MAX) => Err(NotTaken),
+    }
 }
 
 async fn show_all(
@@ -194,4 +215,28 @@ fn exported(reader: Reader, (number, line): (u64, &Sequenced), shows_seq: bool) 
 fn lines(values: &[Value]) -> Bytes {
     let text: String = values.iter().map(|value| format!("{value}\n")).collect();
     Bytes::from(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::ports::clock::ManualClock;
+    use protocol::time::Time;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_reader_that_takes_nothing_ends_its_export() {
+        let clock = ManualClock::starting_at(Time::from_millis(0));
+        let (pages, mut reader) = mpsc::channel(PAGES_MAX);
+        let page = || Ok(Bytes::from_static(b"{}\n"));
+        assert!(pass_on(&clock, &pages, page()).await.is_ok(), "there is room");
+        let late = async {
+            clock.advance(PAGE_TAKEN_MAX);
+        };
+        let (passed, ()) = tokio::join!(pass_on(&clock, &pages, page()), late);
+        assert!(passed.is_err());
+        let reads = async { reader.recv().await.is_some() };
+        let (passed, is_read) = tokio::join!(pass_on(&clock, &pages, page()), reads);
+        assert!(passed.is_ok() && is_read);
+    }
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use engine::Engine;
+use protocol::caller::Principal;
 use protocol::ids::TeamspaceId;
 use protocol::json::Bounds;
 use tokio::sync::watch;
@@ -35,6 +36,8 @@ pub struct RequestLimits {
     /// Live streams in all, and per token; past them the answer is `too_many_streams`.
     pub streams_max: usize,
     pub streams_per_token_max: usize,
+    /// A message on a socket that takes longer to arrive ends the connection.
+    pub message_read_ms_max: u64,
     /// How often a socket is pinged. A peer that is silent between two pings is closed.
     pub ping_ms: u64,
 }
@@ -122,7 +125,7 @@ impl std::ops::Deref for Gateway {
 pub struct OpenStreams {
     pub all: AtomicUsize,
     pub by_credential: Mutex<HashMap<Credential, usize>>,
-    pub exports: Mutex<HashMap<TeamspaceId, usize>>,
+    pub exports: Mutex<HashMap<TeamspaceId, HashMap<Principal, usize>>>,
 }
 
 impl std::fmt::Debug for Gateway {

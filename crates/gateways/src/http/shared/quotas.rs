@@ -1,7 +1,7 @@
 //! How much a caller and a teamspace may write in a minute. A customer may write as much as a
 //! person types. The limits of members and teamspaces keep one of them from filling the disk.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 
 use protocol::caller::{Caller, Principal};
 
@@ -70,24 +70,20 @@ impl Quotas {
             let taken = requests.check(&own, now_ms);
             taken.map_err(|retry| reached("customer_requests_per_minute", retry))?;
         }
-        self.take_kib(caller, (n_bytes as u64).div_ceil(1024), now_ms)
+        self.take_kib(caller, kib(n_bytes as u64), now_ms)
     }
 
     /// Takes what a body has beyond its announced length.
     pub fn take_more(&self, caller: &Caller, n_bytes: usize, now_ms: u64) -> Result<(), Problem> {
         match n_bytes {
             0 => Ok(()),
-            _ => self.take_kib(caller, (n_bytes as u64).div_ceil(1024), now_ms),
+            _ => self.take_kib(caller, kib(n_bytes as u64), now_ms),
         }
     }
 
-    fn take_kib(&self, caller: &Caller, n_kib: u64, now_ms: u64) -> Result<(), Problem> {
-        let (own_kib, name) = match &caller.principal {
-            Principal::Customer(_) => (&self.customer_kib, "customer_kib_per_minute"),
-            Principal::Agent(_) | Principal::Operator(_) | Principal::System => {
-                (&self.member_kib, "member_kib_per_minute")
-            }
-        };
+    /// Takes what has come of something that is not complete.
+    pub fn take_kib(&self, caller: &Caller, n_kib: u64, now_ms: u64) -> Result<(), Problem> {
+        let (own_kib, name) = self.own_kib(caller);
         if let Some(own_kib) = own_kib {
             let own = (&caller.teamspace, &caller.principal);
             let taken = own_kib.check_many(&own, n_kib, now_ms);
@@ -99,6 +95,33 @@ impl Quotas {
         }
         Ok(())
     }
+
+    /// Returns what [`take_kib`](Self::take_kib) took for something that is counted otherwise.
+    pub fn give_back_kib(&self, caller: &Caller, n_kib: u64, now_ms: u64) {
+        let (Some(n_kib), (own_kib, _)) = (NonZeroU64::new(n_kib), self.own_kib(caller)) else {
+            return;
+        };
+        if let Some(own_kib) = own_kib {
+            own_kib.give_back_many(&(&caller.teamspace, &caller.principal), n_kib, now_ms);
+        }
+        if let Some(teamspace_kib) = &self.teamspace_kib {
+            teamspace_kib.give_back_many(&caller.teamspace, n_kib, now_ms);
+        }
+    }
+
+    fn own_kib(&self, caller: &Caller) -> (Option<&RateLimiter>, &'static str) {
+        match &caller.principal {
+            Principal::Customer(_) => (self.customer_kib.as_ref(), "customer_kib_per_minute"),
+            Principal::Agent(_) | Principal::Operator(_) | Principal::System => {
+                (self.member_kib.as_ref(), "member_kib_per_minute")
+            }
+        }
+    }
+}
+
+/// In whole KiB, rounded up.
+pub fn kib(n_bytes: u64) -> u64 {
+    n_bytes.div_ceil(1024)
 }
 
 fn reached(quota: &'static str, retry: RetryAfter) -> Problem {
@@ -149,6 +172,8 @@ mod tests {
         let elsewhere = caller("other", Principal::Agent(id("bob")));
         assert_eq!(take(&elsewhere, 100, 0), None, "another teamspace has its own");
         assert_eq!(take(&agent("bob"), 90, 60), None, "a minute later");
+        quotas.give_back_kib(&agent("bob"), 90, 60_000);
+        assert_eq!(take(&agent("bob"), 90, 60), None, "it was given back");
         let free = Quotas::new(WriteLimits::NONE);
         assert_eq!(field(free.take(&customer("ana"), 1 << 30, 0)), None);
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use engine::loops::connections::OpenConnection;
+use protocol::caller::{Caller, Principal};
 use protocol::ids::TeamspaceId;
 
 use crate::http::shared::auth::Asker;
@@ -62,57 +63,88 @@ impl Drop for OpenStream {
     }
 }
 
-/// A counted place among the exports of a teamspace, given back when dropped.
+/// A counted place among the exports of a caller and its teamspace, given back when dropped.
 pub struct OpenExport {
     streams: Arc<OpenStreams>,
     teamspace: TeamspaceId,
+    principal: Principal,
+}
+
+/// How many exports may be open at once.
+#[derive(Debug, Clone, Copy)]
+pub struct ExportsMax {
+    pub of_caller: usize,
+    pub of_teamspace: usize,
 }
 
 impl OpenExport {
     pub fn take(
         streams: &Arc<OpenStreams>,
-        teamspace: &TeamspaceId,
-        n_max: usize,
+        caller: &Caller,
+        n_max: ExportsMax,
     ) -> Result<Self, Problem> {
+        let Caller { teamspace, principal, .. } = caller;
         {
             let mut exports = streams.exports.lock().expect("nothing panics in here");
             let open = exports.entry(teamspace.clone()).or_default();
-            if *open >= n_max {
-                let detail = format!("the teamspace has {n_max} exports open; end one first");
-                return Err(Problem::new("too_many_streams", detail).retry_after(1));
-            }
-            *open += 1;
+            let n_own = open.get(principal).copied().unwrap_or_default();
+            let (whose, n_max) = match open.values().sum::<usize>() {
+                _ if n_own >= n_max.of_caller => ("the caller", n_max.of_caller),
+                n_open if n_open >= n_max.of_teamspace => ("the teamspace", n_max.of_teamspace),
+                _ => {
+                    *open.entry(principal.clone()).or_default() += 1;
+                    let (teamspace, principal) = (teamspace.clone(), principal.clone());
+                    return Ok(Self { streams: Arc::clone(streams), teamspace, principal });
+                }
+            };
+            let detail = format!("{whose} has {n_max} exports open; end one first");
+            Err(Problem::new("too_many_streams", detail).retry_after(1))
         }
-        Ok(Self { streams: Arc::clone(streams), teamspace: teamspace.clone() })
     }
 }
 
 impl Drop for OpenExport {
     fn drop(&mut self) {
         let mut exports = self.streams.exports.lock().expect("nothing panics in here");
-        if let Some(open) = exports.get_mut(&self.teamspace) {
-            *open -= 1;
-            if *open == 0 {
-                exports.remove(&self.teamspace);
-            }
+        let Some(open) = exports.get_mut(&self.teamspace) else { return };
+        if let Some(own) = open.get_mut(&self.principal) {
+            *own -= 1;
+        }
+        open.retain(|_, own| *own > 0);
+        if open.is_empty() {
+            exports.remove(&self.teamspace);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
-    fn a_teamspace_has_a_few_exports_open() {
+    fn a_caller_and_a_teamspace_have_a_few_exports_open() {
         let streams = Arc::<OpenStreams>::default();
-        let take = |teamspace: &str| {
-            OpenExport::take(&streams, &teamspace.parse().expect("a teamspace"), 2)
+        let take = |teamspace: &str, agent: &str| {
+            let teamspace = teamspace.parse().expect("a teamspace");
+            let principal = Principal::Agent(agent.parse().expect("an agent"));
+            let roles = BTreeSet::new();
+            let caller = Caller { teamspace, principal, roles, session: String::new() };
+            OpenExport::take(&streams, &caller, ExportsMax { of_caller: 2, of_teamspace: 3 })
         };
-        let (first, _second) = (take("acme").ok(), take("acme").ok());
-        assert!(first.is_some() && take("acme").is_err_and(|it| it.code == "too_many_streams"));
-        assert!(take("other").is_ok(), "another teamspace has its own");
+        let is_full = |taken: Result<OpenExport, Problem>, whose: &str| {
+            taken.is_err_and(|it| it.code == "too_many_streams" && it.detail.contains(whose))
+        };
+        let (first, second) = (take("acme", "bob").ok(), take("acme", "bob").ok());
+        assert!(first.is_some() && is_full(take("acme", "bob"), "the caller"));
+        let third = take("acme", "eve").ok();
+        assert!(third.is_some(), "another caller has its own");
+        assert!(is_full(take("acme", "ann"), "the teamspace"));
+        assert!(take("other", "bob").is_ok(), "another teamspace has its own");
         drop(first);
-        assert!(take("acme").is_ok(), "one has ended");
+        assert!(take("acme", "bob").is_ok(), "one has ended");
+        drop((third, second));
+        assert!(streams.exports.lock().expect("nothing panics").is_empty());
     }
 }

@@ -3,10 +3,7 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
-use std::time::Duration;
 
-use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket};
-use futures_util::SinkExt;
 use protocol::caller::{Caller, Principal};
 use protocol::conversation::state::{Side, conversation_of};
 use protocol::ids::ConversationId;
@@ -21,6 +18,7 @@ use crate::http::conversations::names::From;
 use crate::http::shared::auth::Asker;
 use crate::http::shared::lookup::identity;
 use crate::http::shared::problem::Problem;
+use crate::http::shared::socket::{Message, PeerGone, ReceiveError, Socket};
 use crate::http::shared::streams::OpenStream;
 use crate::http::ws::command::Command;
 use crate::http::ws::frame::{Asks, Frame, TypingInput, conversation_id};
@@ -35,10 +33,6 @@ const BEAT: Span = Span::from_millis(1_000);
 /// Commands that wait for the one before them. Past this they are refused with `overloaded`; a
 /// client that waits for its answers never has more than one.
 pub const WAITING_COMMANDS_MAX: usize = 32;
-
-/// How long a peer may take to close its side. If we close before it has read our last frame, that
-/// frame may be lost.
-const FAREWELL_MAX: Duration = Duration::from_secs(1);
 
 /// A socket that is being opened.
 pub struct Connection {
@@ -67,19 +61,30 @@ enum Farewell {
     TokenEnded,
     /// The peer did not answer a ping.
     Silent,
+    /// The peer did not finish a message.
+    Unfinished,
+    /// A message that is not finished has used up what the caller may write.
+    QuotaReached,
+}
+
+impl std::convert::From<PeerGone> for Farewell {
+    fn from(_: PeerGone) -> Self {
+        Farewell::Peer
+    }
 }
 
 impl Farewell {
-    fn frame(self) -> Option<CloseFrame> {
-        let (code, reason) = match self {
-            Farewell::Peer => return None,
-            Farewell::Stopping => (1001, "the server is stopping"),
-            Farewell::Unreadable => (1002, "what came cannot be read, or is too large"),
-            Farewell::Broken => (1011, "the server failed; go on from the last cursor"),
-            Farewell::TokenEnded => (4001, "the token has ended or changed"),
-            Farewell::Silent => (4002, "no answer to a ping"),
-        };
-        Some(CloseFrame { code, reason: Utf8Bytes::from_static(reason) })
+    fn words(self) -> Option<(u16, &'static str)> {
+        match self {
+            Farewell::Peer => None,
+            Farewell::Stopping => Some((1001, "the server is stopping")),
+            Farewell::Unreadable => Some((1002, "what came cannot be read, or is too large")),
+            Farewell::Broken => Some((1011, "the server failed; go on from the last cursor")),
+            Farewell::TokenEnded => Some((4001, "the token has ended or changed")),
+            Farewell::Silent => Some((4002, "no answer to a ping")),
+            Farewell::Unfinished => Some((4003, "a message was not finished in time")),
+            Farewell::QuotaReached => Some((4004, "what may be written in a minute is used up")),
+        }
     }
 }
 
@@ -89,7 +94,7 @@ type Running = Pin<Box<dyn Future<Output = String> + Send>>;
 /// An open socket.
 struct OpenSocket {
     connection: Connection,
-    socket: WebSocket,
+    socket: Socket,
     news: mpsc::Sender<News>,
     waiting: VecDeque<(Option<String>, Command)>,
     subscriptions: Vec<Subscription>,
@@ -100,7 +105,7 @@ struct OpenSocket {
 }
 
 enum SocketStep {
-    Frame(Option<Result<Message, axum::Error>>),
+    Frame(Option<Result<Message, ReceiveError>>),
     Answer(String),
     News(Option<News>),
     Beat,
@@ -109,7 +114,7 @@ enum SocketStep {
 }
 
 impl Connection {
-    pub async fn run(self, socket: WebSocket) {
+    pub async fn run(self, socket: Socket) {
         let (news, arriving) = mpsc::channel(NEWS_MAX);
         let open = OpenSocket {
             connection: self,
@@ -120,7 +125,7 @@ impl Connection {
             is_heard: true,
             typed: None,
         };
-        // In a box: axum keeps the future twice while it waits for the upgrade.
+        // In a box: the future would be kept twice while the upgrade is awaited.
         Box::pin(open.converse(arriving)).await;
     }
 
@@ -183,7 +188,9 @@ impl OpenSocket {
         };
         self.close(farewell).await;
         // Commands that were read before the peer left are still run.
-        if [Farewell::Peer, Farewell::Unreadable].contains(&farewell) {
+        let by_peer =
+            [Farewell::Peer, Farewell::Unreadable, Farewell::Unfinished, Farewell::QuotaReached];
+        if by_peer.contains(&farewell) {
             if let Some(running) = running {
                 running.await;
             }
@@ -198,7 +205,7 @@ impl OpenSocket {
         Box::pin(call.run(id, gateway.operations.clone(), identity.clone()))
     }
 
-    async fn hear(&mut self, frame: Option<Result<Message, axum::Error>>) -> Result<(), Farewell> {
+    async fn hear(&mut self, frame: Option<Result<Message, ReceiveError>>) -> Result<(), Farewell> {
         self.is_heard = true;
         match frame {
             Some(Ok(Message::Text(text))) => self.take(&text).await,
@@ -207,9 +214,11 @@ impl OpenSocket {
                 self.refuse(None, Problem::new("unsupported_media_type", detail)).await
             }
             // Pings are answered by the library.
-            Some(Ok(Message::Ping(_) | Message::Pong(_))) => Ok(()),
+            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Ok(()),
             Some(Ok(Message::Close(_))) | None => Err(Farewell::Peer),
-            Some(Err(error)) => {
+            Some(Err(ReceiveError::Unfinished)) => Err(Farewell::Unfinished),
+            Some(Err(ReceiveError::QuotaReached)) => Err(Farewell::QuotaReached),
+            Some(Err(ReceiveError::Unreadable(error))) => {
                 tracing::debug!(%error, "a socket cannot be read");
                 Err(Farewell::Unreadable)
             }
@@ -325,9 +334,9 @@ impl OpenSocket {
         match news {
             Some(News::Frames(frames)) => {
                 for frame in frames {
-                    self.socket.feed(Message::Text(frame)).await.map_err(|_| Farewell::Peer)?;
+                    self.socket.feed(Message::Text(frame)).await?;
                 }
-                self.socket.flush().await.map_err(|_| Farewell::Peer)
+                Ok(self.socket.flush().await?)
             }
             Some(News::Broken) => Err(Farewell::Broken),
             None => unreachable!("the connection itself can be sent news"),
@@ -338,8 +347,7 @@ impl OpenSocket {
         if !std::mem::take(&mut self.is_heard) {
             return Err(Farewell::Silent);
         }
-        let ping = Message::Ping(bytes::Bytes::new());
-        self.socket.send(ping).await.map_err(|_| Farewell::Peer)
+        Ok(self.socket.ping().await?)
     }
 
     async fn refuse(&mut self, id: Option<String>, problem: Problem) -> Result<(), Farewell> {
@@ -347,19 +355,13 @@ impl OpenSocket {
     }
 
     async fn send(&mut self, frame: String) -> Result<(), Farewell> {
-        self.socket.send(Message::Text(frame.into())).await.map_err(|_| Farewell::Peer)
+        Ok(self.socket.send(Message::Text(frame.into())).await?)
     }
 
     async fn close(&mut self, farewell: Farewell) {
         self.subscriptions.clear();
         tracing::debug!(?farewell, "a socket closes");
-        let closing = async {
-            if let Some(frame) = farewell.frame() {
-                let _ = self.socket.send(Message::Close(Some(frame))).await;
-            }
-            while let Some(Ok(_)) = self.socket.recv().await {}
-        };
-        let _ = tokio::time::timeout(FAREWELL_MAX, closing).await;
+        self.socket.close(farewell.words()).await;
     }
 }
 

@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use axum::extract::ws::Utf8Bytes;
 use engine::ledger::feed::Followed;
 use protocol::caller::{Caller, Principal};
 use protocol::conversation::state::conversation_of;
@@ -16,6 +15,7 @@ use protocol::time::Span;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
+use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use crate::http::conversations::access::{stream, visible};
 use crate::http::conversations::announced::{announcements, for_customer};

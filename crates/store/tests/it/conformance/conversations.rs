@@ -4,7 +4,7 @@ use engine::ports::store::{Commit, ConversationFilter, List, ListOf, Sequenced, 
 use protocol::callback::Callback;
 use protocol::conversation::Status;
 use protocol::conversation::state::{Closed, Conversation, Setup, Transcript, Turn};
-use protocol::ids::ConversationId;
+use protocol::ids::{ConversationId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
 use protocol::step::{NumberedEvent, State};
 use protocol::time::Span;
@@ -72,8 +72,12 @@ pub async fn those_who_wait_are_listed_by_queue_and_place(place: Place) {
         (name.clone(), queue.clone(), *order, stream.subject.id())
     });
     let mut queues = Vec::new();
-    while let [next] = place.store.waiting_queues(queues.last(), 1).await.unwrap().as_slice() {
-        queues.push(next.clone());
+    for name in TEAMSPACES.map(|name| name.parse::<TeamspaceId>().expect("a teamspace")) {
+        let (store, mut last) = (&place.store, None);
+        while let Some(next) = store.waiting_queues(&name, last.as_ref(), 1).await.unwrap().pop() {
+            queues.push((name.clone(), next.clone()));
+            last = Some(next);
+        }
     }
     let shown: Vec<_> = queues.iter().map(|(name, queue)| format!("{name} {queue}")).collect();
     assert_eq!(shown, ["default first", "default second", "other first", "other second"]);

@@ -148,3 +148,29 @@ async fn all_of_a_conversation_is_erased_however_often_it_is_interrupted() {
     let verified = verify.args(["audit", "verify", "--data"]).arg(&data).output();
     assert!(verified.expect("the executable runs").status.success());
 }
+
+#[tokio::test]
+async fn exports_that_are_not_read_leave_places_for_other_callers() {
+    let server = Server::start();
+    let chat = open(&server).await;
+    let operator = server.with_token(&server.token("root", &["--kind", "operator"]));
+    let file = json!({ "type": "attachment", "name": "a.txt", "media_type": "text/plain",
+                       "data": "A".repeat(170_000) });
+    let parts = vec![file; 5];
+    // Together more than the buffers of a connection take.
+    for _ in 0..12 {
+        ok(&chat.customer, chat.post("/messages", json!({ "parts": parts }))).await;
+        ok(&chat.bob, chat.post("/messages", json!({ "parts": parts, "epoch": 1 }))).await;
+    }
+    let mut unread = Vec::new();
+    for _ in 0..2 {
+        unread.push(chat.shop.open(&export_of(&chat), &[]).await.expect("an answer"));
+    }
+    assert!(unread.iter().all(|response| response.status() == 200));
+    let third = refused(&chat.shop, export_of(&chat)).await;
+    assert_eq!((third.status, &third.body["code"]), (429, &json!("too_many_streams")));
+    assert_eq!(exported(&operator, &chat).await.len(), 26, "others have their own");
+    drop(unread);
+    // The server notices the disconnect asynchronously.
+    while chat.shop.open(&export_of(&chat), &[]).await.expect("an answer").status() == 429 {}
+}

@@ -111,10 +111,11 @@ impl Store for Careless {
 
     fn waiting_queues(
         &self,
-        after: Option<&(TeamspaceId, AgentId)>,
+        teamspace: &TeamspaceId,
+        after: Option<&AgentId>,
         limit: usize,
-    ) -> Answer<Vec<(TeamspaceId, AgentId)>> {
-        self.memory().waiting_queues(after, limit)
+    ) -> Answer<Vec<AgentId>> {
+        self.memory().waiting_queues(teamspace, after, limit)
     }
 
     fn sealed(&self) -> Answer<Option<Sealed>> {

@@ -1,11 +1,7 @@
 //! `GET ws`: the same messages both ways on one socket, without a subprotocol.
 
-use std::time::Duration;
-
-use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket};
-use axum::extract::{FromRequestParts, Request, State, WebSocketUpgrade};
+use axum::extract::{FromRequestParts, Request, State};
 use axum::response::Response;
-use bytes::Bytes;
 use protocol::time::Span;
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -16,7 +12,10 @@ use crate::http::aaep::compat::mount::{Mount, page_of_this_machine};
 use crate::http::aaep::compat::{NotReceived, Via, is_still_allowed, now, receive};
 use crate::http::aaep::listening::MESSAGE_BYTES_MAX;
 use crate::http::aaep::state::Aaep;
+use crate::http::shared::gateway::Gateway;
 use crate::http::shared::problem::Problem;
+use crate::http::shared::socket::{Message, ReceiveError, Socket};
+use crate::http::shared::sockets::{Opening, Upgrade};
 use crate::http::shared::streams::OpenStream;
 
 /// How often the token is checked.
@@ -25,9 +24,6 @@ const LOOK: Span = Span::from_millis(1_000);
 /// How many token checks lie between pings.
 const LOOKS_PER_PING: u32 = 10;
 
-/// How long a peer may take to close its side.
-const FAREWELL_MAX: Duration = Duration::from_secs(1);
-
 pub async fn open(State(gateway): State<Aaep>, request: Request) -> Result<Response, Problem> {
     let (mut parts, _) = request.into_parts();
     let mount = Mount::from_request_parts(&mut parts, &gateway).await?;
@@ -35,10 +31,7 @@ pub async fn open(State(gateway): State<Aaep>, request: Request) -> Result<Respo
     if !is_own_page {
         gateway.origins.check(&parts.headers)?;
     }
-    let upgrade = WebSocketUpgrade::from_request_parts(&mut parts, &gateway).await;
-    let upgrade = upgrade.map_err(|_| {
-        Problem::new("upgrade_required", "expected a WebSocket handshake over HTTP/1.1")
-    })?;
+    let upgrade = Upgrade::of(&mut parts)?;
     if *gateway.stopping.borrow() {
         return Err(Problem::new("stopping", "the server is stopping"));
     }
@@ -47,13 +40,11 @@ pub async fn open(State(gateway): State<Aaep>, request: Request) -> Result<Respo
     let own = joined.own.clone();
     let from = now(&gateway).await?;
     let line = CompatLine::open(gateway.clone(), mount.clone(), joined, from).await?;
-    Ok(upgrade
-        .max_message_size(MESSAGE_BYTES_MAX)
-        .max_frame_size(MESSAGE_BYTES_MAX)
-        .on_failed_upgrade(|error| tracing::debug!(%error, "a socket did not open"))
-        .on_upgrade(move |socket| {
-            Box::pin(Talking { gateway, mount, line, own, socket, _place: place }.run())
-        }))
+    let opening = Opening { protocol: None, message_bytes_max: MESSAGE_BYTES_MAX };
+    let (shared, caller) = (Gateway::clone(&gateway), mount.asker.caller.clone());
+    Ok(upgrade.open(shared, caller, opening, move |socket| {
+        Box::pin(Talking { gateway, mount, line, own, socket, _place: place }.run())
+    }))
 }
 
 /// One open socket.
@@ -63,13 +54,13 @@ struct Talking {
     line: CompatLine,
     /// To the line itself: answers to messages on this socket are sent on it.
     own: mpsc::Sender<Order>,
-    socket: WebSocket,
+    socket: Socket,
     _place: OpenStream,
 }
 
 enum Wake {
     Line(Result<LineStep, Problem>),
-    Said(Option<Result<Message, axum::Error>>),
+    Said(Option<Result<Message, ReceiveError>>),
     Look,
     Stop,
 }
@@ -102,9 +93,8 @@ impl Talking {
                 Wake::Said(said) => self.hear(said).await,
                 Wake::Look => {
                     n_looks = (n_looks + 1) % LOOKS_PER_PING;
-                    let ping = Message::Ping(Bytes::new());
                     match n_looks {
-                        0 => self.socket.send(ping).await.map_err(|_| None),
+                        0 => self.socket.ping().await.map_err(|_| None),
                         _ => Ok(()),
                     }
                 }
@@ -128,15 +118,23 @@ impl Talking {
         Ok(())
     }
 
-    async fn hear(&mut self, said: Option<Result<Message, axum::Error>>) -> Result<(), Farewell> {
+    async fn hear(&mut self, said: Option<Result<Message, ReceiveError>>) -> Result<(), Farewell> {
         let text = match said {
             Some(Ok(Message::Text(text))) => text,
             Some(Ok(Message::Binary(_))) => {
                 return self.refuse("expected text frames of JSON").await;
             }
-            Some(Ok(Message::Ping(_) | Message::Pong(_))) => return Ok(()),
+            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => return Ok(()),
             Some(Ok(Message::Close(_))) | None => return Err(None),
-            Some(Err(_)) => return Err(Some((1_009, "what came cannot be read, or is too large"))),
+            Some(Err(ReceiveError::Unfinished)) => {
+                return Err(Some((1_008, "a message was not finished in time")));
+            }
+            Some(Err(ReceiveError::QuotaReached)) => {
+                return Err(Some((1_008, "what may be written in a minute is used up")));
+            }
+            Some(Err(ReceiveError::Unreadable(_))) => {
+                return Err(Some((1_009, "what came cannot be read, or is too large")));
+            }
         };
         match receive(&self.gateway, &self.mount, Via::Socket(&self.own), &text).await {
             Ok(()) => Ok(()),
@@ -154,13 +152,6 @@ impl Talking {
     }
 
     async fn close(&mut self, farewell: Farewell) {
-        let closing = async {
-            if let Some((code, reason)) = farewell {
-                let reason = Utf8Bytes::from_static(reason);
-                let _ = self.socket.send(Message::Close(Some(CloseFrame { code, reason }))).await;
-            }
-            while let Some(Ok(_)) = self.socket.recv().await {}
-        };
-        let _ = tokio::time::timeout(FAREWELL_MAX, closing).await;
+        self.socket.close(farewell).await;
     }
 }

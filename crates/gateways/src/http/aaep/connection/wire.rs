@@ -26,6 +26,10 @@ pub enum Incoming {
     TooLarge,
     /// A message that is not text.
     NotText,
+    /// A message that was not finished in time.
+    Unfinished,
+    /// A message that is not finished has used up what the peer may write.
+    QuotaReached,
     /// Bytes that cannot be split into messages.
     Unreadable,
     Gone,

@@ -1,0 +1,216 @@
+//! Looking through the queues of a teamspace, and offering what waits to the people who can take
+//! it. A look may be long, so the teamspaces take turns, and each goes on where it was.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use protocol::conversation::Conversation;
+use protocol::ids::{AgentId, TeamspaceId};
+use protocol::ledger::Stream;
+use protocol::queue::{Candidate, Mode, Settings, Wanted, choose};
+use protocol::step::State;
+use protocol::time::Time;
+use protocol::transfer::{self, Transfer};
+
+use crate::loops::Queues;
+use crate::ports::store::StoreReads;
+use crate::road::submit::SubmitError;
+use crate::turns::in_turn;
+
+/// Queues are looked through in pages of this size.
+const QUEUES_READ: usize = 200;
+
+/// Conversations of a queue that are considered in one look. Later ones are considered once those
+/// before them are assigned.
+const WAITING_MAX: usize = 256;
+
+/// Queues and conversations that are looked at in one turn.
+pub const TURN_STEPS: usize = 16;
+
+/// The teamspaces to look at.
+#[derive(Debug, Default)]
+pub(super) struct Looks {
+    due: BTreeMap<TeamspaceId, Look>,
+    /// Teamspaces in which a conversation waited at the last look.
+    waiting: BTreeSet<TeamspaceId>,
+    /// The teamspace whose turn was last.
+    served: Option<TeamspaceId>,
+}
+
+/// How far the look at a teamspace has come.
+#[derive(Debug, Default)]
+struct Look {
+    /// Read when the first offer is to be made, for all queues.
+    people: Option<Vec<Candidate>>,
+    /// Queues that follow, and the last that was read.
+    queues: VecDeque<AgentId>,
+    last_read: Option<AgentId>,
+    queue: Option<OpenQueue>,
+    /// Something has changed since it began.
+    is_stale: bool,
+}
+
+#[derive(Debug)]
+struct OpenQueue {
+    settings: Settings,
+    waiting: VecDeque<Stream>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Looked,
+    Offered,
+    Over,
+}
+
+impl Looks {
+    pub fn is_due(&self) -> bool {
+        !self.due.is_empty()
+    }
+
+    pub fn is_somebody_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    pub fn look_in(&mut self, teamspace: &TeamspaceId) {
+        match self.due.get_mut(teamspace) {
+            Some(look) => look.is_stale |= look.last_read.is_some(),
+            None => drop(self.due.insert(teamspace.clone(), Look::default())),
+        }
+    }
+
+    pub fn look_where_somebody_waits(&mut self) {
+        for teamspace in &self.waiting {
+            self.due.entry(teamspace.clone()).or_default();
+        }
+    }
+
+    fn end(&mut self, teamspace: &TeamspaceId) {
+        let Some(look) = self.due.remove(teamspace) else { return };
+        match look.last_read {
+            Some(_) => self.waiting.insert(teamspace.clone()),
+            None => self.waiting.remove(teamspace),
+        };
+        if look.is_stale {
+            self.look_in(teamspace);
+        }
+    }
+}
+
+impl Queues<'_> {
+    /// The next turn. Returns how many offers were made.
+    pub(super) async fn look_on(self, looks: &mut Looks) -> Result<usize, SubmitError> {
+        let next = in_turn(&looks.due, looks.served.as_ref()).next();
+        let Some(teamspace) = next.map(|(teamspace, _)| teamspace.clone()) else { return Ok(0) };
+        looks.served = Some(teamspace.clone());
+        let look = looks.due.get_mut(&teamspace).expect("it is due");
+        let mut n_offered = 0;
+        for _ in 0..TURN_STEPS {
+            match self.step(&teamspace, look).await? {
+                Step::Looked => {}
+                Step::Offered => n_offered += 1,
+                Step::Over => {
+                    looks.end(&teamspace);
+                    break;
+                }
+            }
+        }
+        Ok(n_offered)
+    }
+
+    async fn step(self, teamspace: &TeamspaceId, look: &mut Look) -> Result<Step, SubmitError> {
+        let Look { people, queues, last_read, queue, .. } = look;
+        if let (Some(OpenQueue { settings, waiting }), Some(people)) = (&mut *queue, &mut *people) {
+            return match waiting.pop_front() {
+                // Nobody can take more, in any queue.
+                _ if people.is_empty() => Ok(Step::Over),
+                Some(stream) => self.offer(stream, settings, people).await,
+                None => {
+                    *queue = None;
+                    Ok(Step::Looked)
+                }
+            };
+        }
+        let Some(next) = queues.pop_front() else {
+            let store = &self.engine.store;
+            let page = store.waiting_queues(teamspace, last_read.as_ref(), QUEUES_READ).await?;
+            let Some(last) = page.last() else { return Ok(Step::Over) };
+            *last_read = Some(last.clone());
+            queues.extend(page);
+            return Ok(Step::Looked);
+        };
+        let Some(known) = self.engine.agent(teamspace, next.clone()).await? else {
+            return Ok(Step::Looked);
+        };
+        let settings = known.queue_settings();
+        if settings.mode == Mode::Pick {
+            return Ok(Step::Looked);
+        }
+        if people.is_none() {
+            *people = Some(self.people(teamspace).await?);
+        }
+        let rows = self.engine.store.waiting(teamspace, &next, WAITING_MAX).await?;
+        let waiting = rows.into_iter().map(|row| row.stream).collect();
+        *queue = Some(OpenQueue { settings, waiting });
+        Ok(Step::Looked)
+    }
+
+    async fn offer(
+        self,
+        stream: Stream,
+        settings: &Settings,
+        people: &mut Vec<Candidate>,
+    ) -> Result<Step, SubmitError> {
+        let state = self.engine.read().current(&stream).await?;
+        let Some(State::Conversation(conversation)) = state.as_deref() else {
+            return Ok(Step::Looked);
+        };
+        let Some(transfer) = conversation.open_transfer() else { return Ok(Step::Looked) };
+        let now = self.engine.clock.now();
+        let Some(chosen) = whom(conversation, transfer, settings, people, now) else {
+            return Ok(Step::Looked);
+        };
+        let ring = transfer::Command::Ring { transfer: transfer.id, agent: chosen.clone() };
+        let teamspace = stream.teamspace.clone();
+        let has_rung = self.submit_transfer(stream, ring).await?;
+        let at = people.iter().position(|person| person.agent == chosen);
+        let at = at.expect("the chosen person is one of them");
+        people[at].load += 1;
+        if people[at].load >= people[at].capacity {
+            people.swap_remove(at);
+        } else if has_rung {
+            people[at].last_assigned_at = now;
+        }
+        if !has_rung {
+            return Ok(Step::Looked);
+        }
+        self.engine.roster.assigned(&teamspace, &chosen, now);
+        Ok(Step::Offered)
+    }
+}
+
+/// The person to offer a transfer to: never one who declined it or takes part in it, and one who
+/// missed an earlier offer only if there is no other.
+fn whom(
+    conversation: &Conversation,
+    transfer: &Transfer,
+    settings: &Settings,
+    people: &[Candidate],
+    now: Time,
+) -> Option<AgentId> {
+    let terms = &transfer.terms;
+    // The queue's requirements are those of the queue in which it waits now.
+    let own = if transfer.leg.is_some() { &Wanted::default() } else { &terms.wanted };
+    let language = conversation.setup.customer.language.as_deref();
+    let wanted = settings.wanted_for(own, language);
+    let wanted = settings.patience.relaxed(&wanted, now.since(terms.requested_at));
+    let (declined, missed) = match &transfer.leg {
+        Some(leg) => (&leg.declined, &leg.missed),
+        None => (&transfer.declined, &transfer.missed),
+    };
+    let mut not_again: BTreeSet<AgentId> = declined.iter().cloned().collect();
+    not_again.extend(transfer.people().cloned());
+    let mut not_yet = not_again.clone();
+    not_yet.extend(missed.iter().cloned());
+    let chosen = choose(people, &wanted, &not_yet).or_else(|| choose(people, &wanted, &not_again));
+    chosen.map(|person| person.agent.clone())
+}
