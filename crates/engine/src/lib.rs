@@ -23,7 +23,7 @@ pub mod read;
 pub mod road;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicI64};
 
 use protocol::checkpoint::Signer;
 use protocol::row_mac::RowKey;
@@ -63,6 +63,8 @@ pub struct Engine {
     completeness: Arc<fork::Completeness>,
     /// Whether the last write found the disk full.
     is_disk_full: Arc<AtomicBool>,
+    /// When a write was last tried to see whether the disk is full, in milliseconds.
+    write_tried_at: Arc<AtomicI64>,
     connections: Arc<connections::Connections>,
     counts: Arc<Counts>,
     flows: Arc<dispatch::Flows>,
@@ -141,6 +143,7 @@ impl Engine {
             signal_reader: Arc::new(graphs::Lexicon),
             completeness: Arc::default(),
             is_disk_full: Arc::default(),
+            write_tried_at: Arc::default(),
             connections: Arc::default(),
             counts: Arc::default(),
             flows: Arc::default(),
