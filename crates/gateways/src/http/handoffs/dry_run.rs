@@ -12,7 +12,7 @@ use protocol::handoff::{Command, Offer, lint};
 use protocol::{form, step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::http::handoffs::action::stream;
 use crate::http::shared::forms;
@@ -63,9 +63,6 @@ pub async fn try_out(
     document: &Value,
 ) -> Result<DryRun, Problem> {
     let asker = write.asker.member()?;
-    if document.as_object().is_some_and(Map::is_empty) {
-        return Err(Problem::schema_invalid("body", "an offer to try out"));
-    }
     let now = gateway.engine.clock().now();
     let (offer, mut remarks) = lint::read(document, forms::of::<Offer>(), now);
     let is_sound = remarks.iter().all(|remark| remark.weight != Weight::Refused);

@@ -23,9 +23,8 @@ const REFUSED: &str = r"\x00-\x08\x0B\x0C\x0E-\x1F\x7F-\x9F\u202A-\u202E\u2066-\
 const LAST_CONTROLS: &str = r"\x7F-\x9F";
 const LAST_REFUSED: &str = r"\x7F-\x9F\u202A-\u202E\u2066-\u2069";
 
-/// Keywords of a schema that says something about its values.
-const CONSTRAINTS: [&str; 8] =
-    ["$ref", "allOf", "anyOf", "const", "enum", "oneOf", "properties", "type"];
+/// Keywords that allow every value.
+const ANNOTATIONS: [&str; 4] = ["default", "description", "examples", "title"];
 
 impl RequestReader {
     pub const ALL: [Self; 2] = [Self::Json, Self::Aaep];
@@ -66,7 +65,7 @@ impl RequestReader {
             *schema = json!({});
         }
         let Some(fields) = schema.as_object_mut() else { return };
-        if CONSTRAINTS.iter().all(|keyword| !fields.contains_key(*keyword)) {
+        if fields.keys().all(|keyword| ANNOTATIONS.contains(&keyword.as_str())) {
             let reference = format!("#/components/schemas/{}", self.any());
             fields.insert("$ref".to_owned(), reference.into());
             return;
@@ -163,6 +162,7 @@ mod tests {
         for (schema, expected) in [
             (json!(true), any.clone()),
             (json!({ "type": "integer" }), json!({ "type": "integer" })),
+            (json!({ "minItems": 1 }), json!({ "minItems": 1 })),
             (
                 json!({ "type": ["number", "boolean"], "exclusiveMinimum": 0 }),
                 json!({ "type": ["number", "boolean"], "exclusiveMinimum": 0,
