@@ -39,6 +39,9 @@ pub const LINE: &str = r"^[^\x00-\x1F\x7F-\x9F]*[^\s\x00-\x1F\x7F-\x9F][^\x00-\x
 /// The same, but blank or empty text is allowed.
 const ONE_LINE_OR_NONE: &str = r"^[^\x00-\x1F\x7F-\x9F]*$";
 
+/// What people write in a chat: not blank, with any characters but U+0000.
+const SPEECH: &str = r"^[^\x00]*[^\s\x00][^\x00]*$";
+
 /// The settings from which all our schemas are generated.
 pub fn settings() -> SchemaSettings {
     SchemaSettings::draft2020_12().with_transform(RecursiveTransform(bound_integers))
@@ -100,6 +103,11 @@ pub fn text(max: usize) -> impl FnMut(&mut Schema) {
     }
 }
 
+/// What people write in a chat, of at most `max` bytes.
+pub fn speech(max: usize) -> impl FnMut(&mut Schema) {
+    patterned(SPEECH, max, format!("text that is not blank, of at most {max} bytes"))
+}
+
 /// One line that is not blank, of at most `max` bytes.
 pub fn line(max: usize) -> impl FnMut(&mut Schema) {
     patterned(LINE, max, format!("one line of 1 to {max} bytes"))
@@ -113,6 +121,11 @@ pub fn line_or_none(max: usize) -> impl FnMut(&mut Schema) {
 /// Text that is not blank, of any length that a body may have.
 pub fn not_blank(expected: &'static str) -> impl FnMut(&mut Schema) {
     pattern(NOT_BLANK, expected)
+}
+
+/// Any text but U+0000, of any length that a body may have.
+pub fn free_text(schema: &mut Schema) {
+    pattern(r"^[^\x00]*$", "text without U+0000")(schema);
 }
 
 /// Text that matches this pattern, of at most `max` bytes.

@@ -35,9 +35,9 @@ pub enum InvalidTime {
 /// which has no RFC 3339 form.
 const MILLIS_MAX: i64 = 253_402_207_199_999;
 
-/// RFC 3339 and nothing else of ISO 8601.
+/// RFC 3339 and nothing else of ISO 8601, from 1970.
 const RFC_3339: &str = concat!(
-    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}",
+    r"^(19[7-9][0-9]|[2-9][0-9]{3})-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}",
     r"(\.[0-9]{1,9})?([Zz]|[+-][0-9]{2}:[0-9]{2})$"
 );
 

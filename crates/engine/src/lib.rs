@@ -24,7 +24,7 @@ pub mod road;
 mod turns;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicI64};
 
 use protocol::checkpoint::Signer;
 use protocol::row_mac::RowKey;
@@ -65,6 +65,8 @@ pub struct Engine {
     completeness: Arc<fork::Completeness>,
     /// Whether the last write found the disk full.
     is_disk_full: Arc<AtomicBool>,
+    /// When a write was last tried to see whether the disk is full, in milliseconds.
+    write_tried_at: Arc<AtomicI64>,
     connections: Arc<connections::Connections>,
     counts: Arc<Counts>,
     flows: Arc<dispatch::Flows>,
@@ -146,6 +148,7 @@ impl Engine {
             signal_reader: Arc::new(graphs::Lexicon),
             completeness: Arc::default(),
             is_disk_full: Arc::default(),
+            write_tried_at: Arc::default(),
             connections: Arc::default(),
             counts: Arc::default(),
             flows: Arc::default(),

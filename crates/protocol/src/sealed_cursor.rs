@@ -21,6 +21,12 @@ use aaep::cursor::Cursor;
 /// Tells a cursor from other ids, and keeps it from beginning with a dash on a command line.
 const PREFIX: &str = "cur_";
 
+/// The form of a cursor: the prefix, and [`TAG_BYTES`] and [`PLAIN_BYTES`] as base64.
+pub const PATTERN: &str = "^cur_[A-Za-z0-9_-]{32}$";
+
+/// The form of a cursor, or of a sequence number.
+pub const OR_NUMBER: &str = "^([0-9]{1,19}|cur_[A-Za-z0-9_-]{32})$";
+
 /// A forged cursor passes once in 2^64 tries. It then names a place in the caller's own teamspace,
 /// which the caller may read anyway.
 const TAG_BYTES: usize = 8;
@@ -172,7 +178,10 @@ pub fn is_numeric(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::form::Form;
 
     fn teamspace(name: &str) -> TeamspaceId {
         name.parse().unwrap()
@@ -196,7 +205,10 @@ mod tests {
             let moving = key.seal_moving(scope, cursor, Time::from_millis(1_234_567_890_123));
             for text in [key.seal(scope, cursor), moving] {
                 assert_eq!(key.open(scope, &text), Some(cursor));
-                assert_eq!((text.len(), text.starts_with("cur_")), (36, true));
+                for pattern in [PATTERN, OR_NUMBER] {
+                    let form = Form::new(&json!({ "pattern": pattern }));
+                    assert_eq!(form.check(&text.as_str().into()), Ok(()));
+                }
                 for other in others {
                     assert_eq!(key.open(other, &text), None, "{other:?}");
                 }

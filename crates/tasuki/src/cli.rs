@@ -13,6 +13,7 @@ pub mod demo;
 mod detect;
 mod doctor;
 mod ending;
+mod fields;
 mod graph;
 mod handoff;
 mod ledger;

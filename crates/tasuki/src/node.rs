@@ -190,6 +190,12 @@ fn sign_rows_once(folder: &Path, signer: &Signer) -> Result<()> {
     if ledger_key::has_signed_rows(folder, signer.key_name())? {
         return Ok(());
     }
+    if ReadOnly::open(folder)?.newest()? > 0 {
+        tracing::warn!(
+            file = ledger_key::SIGNED_FILE,
+            "it does not name the key: the rows are compared with the ledger and signed again"
+        );
+    }
     let doubtful = audit::doubtful_streams(folder)?;
     for Stream { teamspace, subject } in &doubtful {
         tracing::error!("the snapshot of {subject} in {teamspace} is not believed: it is wrong");

@@ -139,12 +139,13 @@ impl Form {
                 let number = number.as_f64().unwrap_or(f64::NAN);
                 if node.has_number(number) { Ok(()) } else { self.misfit(at) }
             }
-            Value::String(text) if !node.has_text(text) => self.misfit(at),
             // Only the time parser knows which days and years exist.
             Value::String(text) if node.is_time => match text.parse::<Time>() {
-                Ok(_) => Ok(()),
+                Ok(_) if node.has_text(text) => Ok(()),
+                Ok(_) => self.misfit(at),
                 Err(error) => misfit(super::words::plain(&error)),
             },
+            Value::String(text) if !node.has_text(text) => self.misfit(at),
             Value::String(_) => Ok(()),
             Value::Array(items) => self.fits_items(at, items),
             Value::Object(fields) => self.fits_fields(at, fields),

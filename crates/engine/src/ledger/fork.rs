@@ -8,11 +8,16 @@ use protocol::caller::Caller;
 use protocol::fork::{Fork, Lost};
 use protocol::ledger::Stream;
 use protocol::step::Command;
+use protocol::time::{Span, Time};
 use tokio::sync::{Mutex, watch};
 
 use crate::ledger::Ledger;
 use crate::ports::store::StoreError;
 use crate::road::submit::{Key, SubmitError};
+
+/// How long one successful write shows that the ledger can be written to. A probe that comes every
+/// second costs a sync every ten, and a load balancer hears of a full disk after a few probes.
+const TRIAL_EVERY: Span = Span::from_millis(10_000);
 
 /// The size of the ledger, and the checkpoint that it does not match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -81,15 +86,24 @@ impl Ledger<'_> {
         *self.engine.completeness.behind.borrow()
     }
 
-    /// Fails if the ledger cannot be written to. After a write found the disk full, a small write
-    /// shows whether it still is.
+    /// Fails if the ledger cannot be written to. A small write shows it: every [`TRIAL_EVERY`], and
+    /// each time after a write found the disk full.
     pub async fn check_writable(self) -> Result<(), StoreError> {
-        if self.engine.is_disk_full.load(Ordering::Relaxed) {
-            let newest = self.engine.store.newest().await?;
-            self.engine.store.write_place("readiness", newest).await?;
-            self.engine.is_disk_full.store(false, Ordering::Relaxed);
+        let engine = self.engine;
+        let now = engine.clock.now();
+        let tried_at = Time::from_millis(engine.write_tried_at.load(Ordering::Relaxed));
+        let is_known = (tried_at..tried_at.plus(TRIAL_EVERY)).contains(&now);
+        if is_known && !engine.is_disk_full.load(Ordering::Relaxed) {
+            return Ok(());
         }
-        Ok(())
+        let newest = engine.store.newest().await?;
+        let tried = engine.store.write_place("readiness", newest).await;
+        let is_full = matches!(tried, Err(StoreError::Full));
+        engine.is_disk_full.store(is_full, Ordering::Relaxed);
+        if tried.is_ok() {
+            engine.write_tried_at.store(now.as_millis(), Ordering::Relaxed);
+        }
+        tried
     }
 
     /// Waits until the ledger is not behind: it never was, or an operator has declared a fork.

@@ -13,6 +13,7 @@ pub mod listening;
 pub mod local;
 pub mod manifest;
 pub mod manifest_operations;
+pub mod message_schemas;
 pub mod operations;
 pub mod sessions;
 pub mod socket;

@@ -62,6 +62,32 @@ async fn a_refused_body_does_not_cost_its_sender_the_answer() {
     assert!(said.starts_with("HTTP/1.1 413 "), "{said}");
 }
 
+/// hyper reads lengths before any handler runs. With both a length and chunks it goes by the chunks
+/// and closes, so that nothing after them is taken for a request. It answers lengths beyond all
+/// bodies itself.
+#[tokio::test]
+async fn a_doubtful_length_ends_the_connection() {
+    let server = Server::start(ConnectionLimits::default()).await;
+    let smuggled = "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n";
+    let chunked = "Transfer-Encoding: chunked\r\n";
+    for (lengths, body, status) in [
+        (format!("Content-Length: 3\r\n{chunked}"), "0\r\n\r\n", "200"),
+        (format!("{chunked}Content-Length: 3\r\n"), "0\r\n\r\n", "200"),
+        ("Content-Length: 3\r\nContent-Length: 4\r\n".to_owned(), "abc", "400"),
+        ("Content-Length: 18446744073709551613\r\n".to_owned(), "", "413"),
+        ("Content-Length: 18446744073709551615\r\n".to_owned(), "", "431"),
+        ("Content-Length: 18446744073709551616\r\n".to_owned(), "", "400"),
+        ("Content-Length: -1\r\n".to_owned(), "", "400"),
+    ] {
+        let mut client = server.connect().await;
+        let head = format!("POST /echo HTTP/1.1\r\nHost: x\r\n{lengths}\r\n");
+        client.send(&format!("{head}{body}{smuggled}")).await;
+        let said = client.until_closed().await;
+        assert!(said.starts_with(&format!("HTTP/1.1 {status} ")), "{lengths}: {said}");
+        assert_eq!(said.matches("HTTP/1.1").count(), 1, "{lengths}: {said}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refused_body_without_an_end_is_not_listened_to_forever() {
     let server = Server::start(ConnectionLimits::default()).await;

@@ -47,7 +47,7 @@ pub enum Part {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Text {
-    #[schemars(transform = form::text(TEXT_BYTES_MAX))]
+    #[schemars(transform = form::speech(TEXT_BYTES_MAX))]
     pub text: String,
 }
 

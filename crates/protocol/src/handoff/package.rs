@@ -24,7 +24,10 @@ pub const PACKAGE_VERSION: &str = "1.0.0";
 pub const TITLE_BYTES_MAX: usize = 300;
 
 /// One line that is not blank.
-pub(super) const TITLE: &str = r"^[^\n]*[^\s][^\n]*$";
+pub(super) const TITLE: &str = concat!(
+    r"^[^\x00-\x08\x0A-\x0C\x0E-\x1F\x7F-\x9F]*[^\s\x00-\x1F\x7F-\x9F]",
+    r"[^\x00-\x08\x0A-\x0C\x0E-\x1F\x7F-\x9F]*$"
+);
 
 pub(super) fn title_expected() -> String {
     format!("one line of 1 to {TITLE_BYTES_MAX} bytes")

@@ -187,8 +187,8 @@ impl About {
             let n_bytes = name.len() + canonical::canonical(value).len();
             if !is_plain || name.is_empty() || n_bytes > ATTRIBUTE_BYTES_MAX {
                 let expected = format!(
-                    "names with a text, a number or a truth value each, at most \
-                     {ATTRIBUTE_BYTES_MAX} bytes together"
+                    "names with a text, a number or a truth value each, name and value together \
+                     at most {ATTRIBUTE_BYTES_MAX} bytes as JSON"
                 );
                 return Err(invalid(&format!("custom_attributes.{}", shown(name)), expected));
             }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::agent_profile::{Presence, ProfileArgs};
 use super::reach::{Begin, Reach};
-use super::{names, teamspace};
+use super::{fields, names, teamspace};
 use crate::client::{Call, Client, percent_encode};
 use crate::{exit_code, output};
 
@@ -164,7 +164,11 @@ pub async fn run(args: AgentArgs) -> Result<u8> {
             print(&client.call(Call::get(path)).await?.success()?, json);
         }
         AgentCommand::Show { id } => {
-            print(&client.call(Call::get(path_of(&id, ""))).await?.success()?, json);
+            let agent = client.call(Call::get(path_of(&id, ""))).await?.success()?;
+            match json {
+                true => output::json(&agent),
+                false => output::line(&described(&agent)),
+            }
         }
     }
     reached.finish().await;
@@ -246,6 +250,36 @@ impl CalledArgs {
     }
 }
 
+/// All that an answer says about one agent.
+fn described(agent: &Value) -> String {
+    let (profile, presence) = (&agent["profile"], &agent["presence"]);
+    // The effective presence, and beside it what was said if that is something else.
+    let said = Some(&agent["presence_said"]).filter(|said| *said != presence);
+    let mut lines = vec![output::clean(agent["agent"].as_str().unwrap_or_default())];
+    lines.extend(fields::lines([
+        ("kind", &agent["kind"]),
+        ("name", &profile["name"]),
+        ("about", &profile["description"]),
+        ("presence", presence),
+        ("said", said.unwrap_or(&Value::Null)),
+        ("said by", &agent["presence_by"]),
+        ("gone at", &agent["missed_at"]),
+        ("capacity", &agent["capacity"]),
+        ("roles", &agent["roles"]),
+        ("can", &profile["capabilities"]),
+        ("languages", &profile["languages"]),
+        ("skills", &profile["skills"]),
+        ("team", &profile["team"]),
+        ("icon", &profile["icon"]),
+        ("color", &profile["color"]),
+        ("choosable", &profile["user_selectable"]),
+        ("endpoint", &agent["endpoint"]),
+        ("wake", &agent["wake"]),
+        ("changed", &agent["changed_at"]),
+    ]));
+    lines.join("\n")
+}
+
 fn table(answer: &Value) -> String {
     let one = std::slice::from_ref(answer);
     let agents = answer["items"].as_array().map_or(one, Vec::as_slice);
@@ -265,4 +299,34 @@ fn table(answer: &Value) -> String {
         ]
     });
     output::table(&["agent", "kind", "presence", "name", "roles", "capabilities"], rows.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_agent_is_shown_with_all_that_is_said_about_it() {
+        let dana = json!({
+            "agent": "dana", "kind": "human", "presence": "offline", "presence_said": "available",
+            "capacity": 2, "roles": [], "changed_at": "2026-11-15T04:50:46.523Z",
+            "wake": "https://agents.example/dana",
+            "profile": { "name": "Dana", "team": "Care", "user_selectable": true,
+                "skills": [{ "name": "billing", "level": 4 }] },
+        });
+        let expected = [
+            "dana",
+            "  kind       human",
+            "  name       Dana",
+            "  presence   offline",
+            "  said       available",
+            "  capacity   2",
+            "  skills     level 4, name billing",
+            "  team       Care",
+            "  choosable  yes",
+            "  wake       https://agents.example/dana",
+            "  changed    2026-11-15T04:50:46.523Z",
+        ];
+        assert_eq!(described(&dana), expected.join("\n"));
+    }
 }

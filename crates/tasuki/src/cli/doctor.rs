@@ -8,7 +8,7 @@ use adapters::{aaep_keys, ledger_key};
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use store::sqlite::ReadOnly;
+use store::sqlite::{FILE_NAME, ReadOnly};
 
 use super::configure;
 use super::reach::Reach;
@@ -113,11 +113,27 @@ fn database(data: &Path) -> DoctorFinding {
         Err(error) => bad(check, format!("{error}")),
         Ok((Err(error), _) | (_, Err(error))) => bad(check, error.to_string()),
         Ok((Ok(Some(damage)), _)) => bad(check, damage),
-        Ok((Ok(None), Ok(newest))) => good(
-            check,
-            format!("readable, {newest} entries; `tasuki audit verify` checks what they say"),
-        ),
+        Ok((Ok(None), Ok(newest))) => exposed_database(data).unwrap_or_else(|| {
+            good(
+                check,
+                format!("readable, {newest} entries; `tasuki audit verify` checks what they say"),
+            )
+        }),
     }
+}
+
+/// The first file of the database that others can use. The folder may keep them out at present.
+fn exposed_database(data: &Path) -> Option<DoctorFinding> {
+    let check = "database";
+    let files = ["", "-wal", "-shm"].map(|ending| format!("{FILE_NAME}{ending}"));
+    files.iter().find_map(|file| {
+        let mode = std::fs::metadata(data.join(file)).ok()?.permissions().mode();
+        match (mode & 0o022 != 0, mode & 0o044 != 0) {
+            (true, _) => Some(bad(check, format!("others can write to {file}; chmod 600 it"))),
+            (false, true) => Some(note(check, format!("others can read {file}; chmod 600 it"))),
+            (false, false) => None,
+        }
+    })
 }
 
 /// Without one, an old folder that is put back as a whole cannot be noticed.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::reach::Reach;
 use super::transfer_words::Rung;
-use super::{callback, expect_object, names, read_json, token, transfer_story};
+use super::{callback, expect_object, fields, names, read_json, token, transfer_story};
 use crate::cli::own_name::own_name;
 use crate::cli::transfer_view::{likely, name_of, text};
 use crate::client::{Call, Client, percent_encode};
@@ -174,6 +174,7 @@ pub fn show(queue: &Value, rings: &[RingingTransfer]) {
     if let Some(wait) = likely(queue) {
         lines.push(format!("  a newcomer waits {wait}"));
     }
+    lines.extend(more_settings(settings));
     output::line(&lines.join("\n"));
     match queue["waiting"].as_array() {
         None => output::remark("who waits is shown to people of the queue and to coordinators"),
@@ -186,6 +187,22 @@ pub fn show(queue: &Value, rings: &[RingingTransfer]) {
     if !rings.is_empty() {
         output::line(&format!("\n{}", rings_table(rings, token::now())));
     }
+}
+
+/// The settings that the first lines do not name, as far as they say something.
+fn more_settings(settings: &Value) -> Vec<String> {
+    let by_language = match settings["by_language"] == true {
+        true => json!("the customer's"),
+        false => Value::Null,
+    };
+    fields::lines([
+        ("wanted", &settings["wanted"]),
+        ("language", &by_language),
+        ("level", &settings["level"]),
+        ("relax", &settings["patience"]["relax"]),
+        ("overflow", &settings["patience"]["overflow"]),
+        ("hours", &settings["hours"]),
+    ])
 }
 
 fn rings_table(rings: &[RingingTransfer], now: Time) -> String {
@@ -238,6 +255,25 @@ fn reason_of(transfer: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_setting_that_says_something_is_shown() {
+        let settings = json!({
+            "mode": "offer", "ring": "30s", "wait": "1h", "hold": "10m", "level": "5m",
+            "by_language": true, "wanted": { "team": "Care" },
+            "patience": { "overflow": [{ "after": "20m", "to": "night" }] },
+            "hours": { "utc_offset_minutes": 60, "monday": [{ "from": "09:00", "to": "17:00" }] },
+        });
+        let expected = [
+            "  wanted     team Care",
+            "  language   the customer's",
+            "  level      5m",
+            "  overflow   after 20m, to night",
+            "  hours      monday from 09:00, to 17:00, utc_offset_minutes 60",
+        ];
+        assert_eq!(more_settings(&settings), expected);
+        assert_eq!(more_settings(&json!({ "level": "5m", "wanted": {} })), ["  level      5m"]);
+    }
 
     #[test]
     fn a_colleague_who_is_asked_in_is_shown_with_who_asks() {

@@ -211,6 +211,19 @@ async fn a_full_disk_fails_commands_and_nothing_else() {
     assert_eq!(server.stop(), Some(0));
 }
 
+/// Nobody has to write first: who asks whether the server is ready finds out.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_disk_is_not_ready_before_any_write_fails() {
+    let disk = Disk::new();
+    let server = disk.start();
+    disk.order(Order { what: "space", nth: 1, times: FOR_GOOD, ending: "*" });
+    let ready = refused(&server.anonymous(), Call::get("/readyz")).await;
+    assert_eq!((ready.status, &ready.body["code"]), (507, &"storage_full".into()));
+    disk.mend();
+    ok(&server.anonymous(), Call::get("/readyz")).await;
+    assert_eq!(server.stop(), Some(0));
+}
+
 /// Any write may be the first to find the disk full, and the disk may have space again after any.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn any_write_of_a_commit_may_find_no_room() {

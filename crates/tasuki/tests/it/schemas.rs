@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use protocol::form::Form;
 use serde_json::Value;
+use tasuki::client::percent_encode;
 
 use self::generate::Generator;
 use self::violate::{Violation, violations};
@@ -142,6 +143,43 @@ fn what_the_schemas_allow_has_the_form_that_is_asked_for() {
     println!("{n_requests} valid requests, by result: {tally:#?}");
     assert!(failures.is_empty(), "{} wrong:\n{}", failures.len(), first(&failures));
     assert!(tally["done"] * 3 > n_requests, "few got through: {tally:?}");
+}
+
+/// Lists take the parameters that their schemas allow. Only the cursor is of nowhere.
+#[test]
+fn what_the_schemas_of_parameters_allow_is_taken() {
+    let document = gateways::http::openapi();
+    let mut world = World::open();
+    let mut generator = generator(&document, "what_the_parameters_allow", &world);
+    let (mut n_taken, mut failures) = (0, Vec::new());
+    for (path, methods) in document["paths"].as_object().expect("paths") {
+        let described = &methods["get"];
+        let parameters = described["parameters"].as_array().into_iter().flatten();
+        let parameters: Vec<_> = parameters.filter(|it| it["in"] == "query").collect();
+        let answers = described["responses"]["200"]["content"].as_object();
+        // A stream does not end.
+        let is_stream = answers.is_none_or(|it| it.contains_key("text/event-stream"));
+        if parameters.is_empty() || is_stream || path.contains('{') {
+            continue;
+        }
+        let id = described["operationId"].as_str().expect("an id");
+        for parameter in parameters.iter().cycle().take(8 * parameters.len()) {
+            let value = generator.value(&parameter["schema"]).value;
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let name = parameter["name"].as_str().expect("a name");
+            let place = world.place(id, "get", path);
+            let line = format!("{}?{name}={}", place.line, percent_encode(&text));
+            let answer = world.ask(&Place { line: line.clone(), ..place }, &Value::Null);
+            let (code, _) = code_and_detail(&answer);
+            match code.as_str() {
+                "done" => n_taken += 1,
+                "cursor_invalid" if name == "cursor" => {}
+                _ => failures.push(format!("{id}: {line}\n    {}", shown(&answer))),
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{} wrong:\n{}", failures.len(), first(&failures));
+    assert!(n_taken > 100, "{n_taken}");
 }
 
 /// The examples of the reference can be sent as they are.

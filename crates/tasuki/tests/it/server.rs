@@ -18,6 +18,8 @@ pub struct Server {
     log: Mutex<Log>,
     pub url: String,
     pub data: PathBuf,
+    /// The lines of its log before `ready`.
+    pub said_at_start: Vec<String>,
     _folder: Option<TempDir>,
 }
 
@@ -68,7 +70,8 @@ impl Server {
             std::thread::spawn(move || lines.map_while(Result::ok).filter_map(parse).collect());
         let log = Mutex::new(Log::Growing(reading));
         crate::hidden_places::remember(data);
-        Self { child: Mutex::new(child), log, url, data: data.to_owned(), _folder: None }
+        let (child, data, said_at_start) = (Mutex::new(child), data.to_owned(), seen);
+        Self { child, log, url, data, said_at_start, _folder: None }
     }
 
     /// `host:port`, for raw connections.

@@ -4,6 +4,7 @@
 use std::os::unix::fs::symlink;
 use std::sync::Arc;
 
+use adapters::ledger_key::SIGNED_FILE;
 use tasuki::client::Call;
 use tasuki::exit_code;
 
@@ -38,6 +39,24 @@ async fn a_second_server_on_the_same_folder_does_not_start() {
     assert_eq!(server.stop(), Some(0));
     let next = Server::start_on(&server.data, |_| {});
     assert_eq!(next.stop(), Some(0));
+}
+
+/// The file names the key with which the rows are authenticated.
+#[test]
+fn rows_that_are_signed_again_are_logged() {
+    let server = Server::start();
+    server.agent("alice");
+    assert_eq!(server.stop(), Some(0));
+    let warns = |server: &Server| server.said_at_start.iter().any(|it| it.contains("signed again"));
+    for (is_removed, is_told) in [(false, false), (true, true), (false, false)] {
+        if is_removed {
+            std::fs::remove_file(server.data.join(SIGNED_FILE)).unwrap();
+        }
+        let next = Server::start_on(&server.data, |_| {});
+        assert_eq!(warns(&next), is_told, "{:?}", next.said_at_start);
+        assert_eq!(next.stop(), Some(0));
+    }
+    assert!(!warns(&server), "there was nothing to sign");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

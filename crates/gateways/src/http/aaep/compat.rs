@@ -23,6 +23,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use engine::read::access::Bearer;
+use protocol::form;
 use protocol::ids::SessionId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,6 +50,7 @@ pub struct AnyMessage(#[expect(dead_code, reason = "it is read by hand")] Map<St
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct SessionInput {
+    #[schemars(transform = form::free_text)]
     pub user_message: String,
     /// Ignored: the token identifies the caller.
     #[serde(default)]

@@ -22,14 +22,13 @@ use protocol::rejection::Rejection;
 use protocol::time::{Span, Time};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use crate::body::read_body;
 use crate::http::aaep::state::Aaep;
 use crate::http::shared::auth::{Asker, authenticate, bearer_secret};
 use crate::http::shared::cursors;
-use crate::http::shared::input::QueryParameters;
+use crate::http::shared::input::{QueryParameters, check_is_json};
 use crate::http::shared::problem::Problem;
 use crate::http::shared::streams::OpenStream;
 
@@ -46,16 +45,6 @@ const LOOKS_PER_BEAT: u32 = 10;
 /// Events that are sent at once, if there are several. A slow reader falls behind in the ledger:
 /// the next events are read when these are sent.
 const CHUNK_BYTES: usize = 16 * 1024;
-
-/// A `subscription.request`, a `confirmation.reply` or another message of a listener.
-#[derive(Debug, JsonSchema)]
-#[schemars(transparent)]
-pub struct MessageInput(#[expect(dead_code, reason = "it is read by hand")] Map<String, Value>);
-
-/// A `subscription.accepted`.
-#[derive(Debug, JsonSchema)]
-#[schemars(transparent)]
-pub struct MessageView(#[expect(dead_code, reason = "it is written by hand")] Map<String, Value>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -93,12 +82,7 @@ impl FromRequest<Aaep> for Message {
     async fn from_request(request: Request, gateway: &Aaep) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
         let asker = authenticate(gateway, &parts).await?;
-        let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let essence = kind.unwrap_or_default().split(';').next().unwrap_or_default().trim();
-        if !essence.eq_ignore_ascii_case("application/json") {
-            let detail = "content-type: expected application/json";
-            return Err(Problem::new("unsupported_media_type", detail).field("content-type"));
-        }
+        check_is_json(&parts.headers)?;
         let read_ms_max = gateway.limits.body_read_ms_max;
         let bytes = read_body(body, MESSAGE_BYTES_MAX, read_ms_max, |_| true).await?;
         let text = std::str::from_utf8(&bytes)

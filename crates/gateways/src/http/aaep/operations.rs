@@ -2,7 +2,8 @@
 
 use crate::http::aaep::compat::{AnyMessage, Received, SessionInput};
 use crate::http::aaep::erase::{EraseSessionInput, ErasedSessionView};
-use crate::http::aaep::listening::{ListenInput, MessageInput, MessageView};
+use crate::http::aaep::listening::ListenInput;
+use crate::http::aaep::message_schemas;
 use crate::http::aaep::sessions::{
     DecisionInput, DecisionView, EventsInput, EventsRecorded, SessionEvents, SessionEventsInput,
     SessionView, SessionsInput,
@@ -61,13 +62,13 @@ pub const AAEP: [Operation; 15] = [
     Operation {
         is_keyed: false,
         status: 201,
-        response: Response::Json(schema::<MessageView>),
+        response: Response::Json(message_schemas::accepted),
         who: Who::Party,
         ..action(
             "/aaep/v1/subscriptions",
             "open_subscription",
             "Agrees on the terms of a subscription.",
-            schema::<MessageInput>,
+            message_schemas::request,
         )
     },
     Operation {
@@ -83,13 +84,13 @@ pub const AAEP: [Operation; 15] = [
     Operation {
         is_keyed: false,
         status: 204,
-        response: Response::Json(schema::<MessageView>),
+        response: Response::Json(message_schemas::accepted),
         who: Who::Party,
         ..action(
             "/aaep/v1/replies",
             "reply",
             "Answers a question, changes the terms of a subscription, or ends it.",
-            schema::<MessageInput>,
+            message_schemas::reply,
         )
     },
     Operation {

@@ -7,7 +7,6 @@ use axum::Json;
 use axum::body::Bytes;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, Path, Request, State};
-use axum::http::header;
 use engine::aaep::announce::session_stream;
 use engine::aaep::sessions::{DECISION_WAIT_MAX, Placed, Question, SESSION_EVENTS_PAGE_MAX};
 use engine::ports::store::ListOf;
@@ -28,7 +27,7 @@ use crate::http::aaep::critical::count_critical;
 use crate::http::aaep::state::Aaep;
 use crate::http::shared::auth::{Asker, authenticate};
 use crate::http::shared::cursors;
-use crate::http::shared::input::{Named, Names, QueryParameters, read_within_quota};
+use crate::http::shared::input::{Named, Names, QueryParameters, media_type, read_within_quota};
 use crate::http::shared::paging::{ListPage, parse_limit};
 use crate::http::shared::problem::Problem;
 
@@ -90,7 +89,8 @@ pub struct SessionEventsInput {
 pub struct DecisionInput {
     /// How long to wait for an answer, such as `20s`; at most 25 seconds.
     #[serde(default)]
-    pub wait: Option<String>,
+    #[schemars(transform = form::span(Span::from_millis(0), DECISION_WAIT_MAX))]
+    pub wait: Option<Span>,
 }
 
 /// The current state of a session.
@@ -218,14 +218,12 @@ impl FromRequest<Aaep> for Announce {
         let (parts, body) = request.into_parts();
         let caller = authenticate(gateway, &parts).await?.member()?.caller;
         let bytes = read_within_quota(gateway, &caller, body, EVENTS_BYTES_MAX).await?;
-        let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let essence = kind.unwrap_or_default().split(';').next().unwrap_or_default().trim();
-        let events = match essence.to_ascii_lowercase().as_str() {
+        let events = match media_type(&parts.headers)?.to_ascii_lowercase().as_str() {
             JSON => events_in(&bytes)?,
             NDJSON => lines_in(&bytes)?,
             _ => {
-                let detail = format!("content-type: expected {JSON} or {NDJSON}");
-                return Err(Problem::new("unsupported_media_type", detail).field("content-type"));
+                let expected = format!("{JSON} or {NDJSON}");
+                return Err(Problem::unsupported_media_type("content-type", &expected));
             }
         };
         let session = session_of(&events)?;
@@ -356,14 +354,9 @@ pub async fn decision(
     let Path((id, reply_token)) = path.map_err(|_| nothing())?;
     let id: SessionId = id.parse().map_err(|_| nothing())?;
     visible(&gateway, &caller, &id).await?;
-    let wait = input.wait.as_deref().map(str::parse::<Span>).transpose();
-    let wait = wait.map_err(|_| Problem::schema_invalid("wait", "a span such as 20s"))?;
-    if wait.is_some_and(|wait| wait > DECISION_WAIT_MAX) {
-        return Err(Problem::schema_invalid("wait", &format!("at most {DECISION_WAIT_MAX}")));
-    }
     let stream = session_stream(&caller, &id);
     let engine = &gateway.engine;
-    let question = match wait {
+    let question = match input.wait {
         Some(wait) => engine.sessions().question_settled(&stream, &reply_token, wait).await?,
         None => engine.sessions().question(&stream, &reply_token).await?,
     };

@@ -40,6 +40,7 @@ pub struct CalledInput {
     #[schemars(transform = form::one_of(Form::ALL))]
     pub form: String,
     /// The assistant's message with the calls.
+    #[schemars(with = "Map<String, Value>")]
     pub turn: Value,
     #[serde(default)]
     pub epoch: Option<u64>,

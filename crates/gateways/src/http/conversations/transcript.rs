@@ -14,6 +14,7 @@ use protocol::conversation::reader::Reader;
 use protocol::conversation::{Event, customer_text};
 use protocol::hidden::make_visible;
 use protocol::ids::ConversationId;
+use protocol::json::INTEGER_MAX;
 use protocol::signal::{Escalate, SignalScore};
 use protocol::visibility::details::sees_inside;
 use schemars::JsonSchema;
@@ -116,7 +117,7 @@ pub async fn read(
 
 fn parse_after(text: Option<&str>) -> Result<u64, Problem> {
     let Some(text) = text else { return Ok(0) };
-    text.parse().map_err(|_| {
+    text.parse().ok().filter(|number| *number <= INTEGER_MAX).ok_or_else(|| {
         let detail = "after: expected the number of a message";
         Problem::new("cursor_invalid", detail).field("after")
     })

@@ -1,6 +1,7 @@
 //! `/v1/handoffs`: one path per action.
 
-use axum::extract::State;
+use axum::body::HttpBody;
+use axum::extract::{Request, State};
 use axum::response::Response;
 use protocol::form;
 use protocol::handoff::command::{Accept, Reject};
@@ -10,13 +11,12 @@ use protocol::ids::HandoffId;
 use protocol::notes::NOTES_BYTES_MAX;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::http::handoffs::action::{Target, act};
 use crate::http::handoffs::dry_run;
 use crate::http::handoffs::dry_run::InitiateQuery;
 use crate::http::shared::gateway::Gateway;
-use crate::http::shared::input::{Named, QueryParameters, Write, shape};
+use crate::http::shared::input::{Named, QueryParameters, Write, read_write, shape};
 use crate::http::shared::problem::Problem;
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -66,11 +66,15 @@ pub struct CloseInput {
 pub async fn initiate(
     State(gateway): State<Gateway>,
     QueryParameters(query): QueryParameters<InitiateQuery>,
-    write: Write<Value>,
+    request: Request,
 ) -> Result<Response, Problem> {
     let id = gateway.engine.new_handoff_id();
-    let (write, offer) = write.split();
+    let is_empty = request.body().is_end_stream();
+    let (write, offer) = read_write(&gateway, request).await?.split();
     if query.is_dry_run()? {
+        if is_empty {
+            return Err(Problem::schema_invalid("body", "an offer to try out"));
+        }
         return Box::pin(dry_run::answer(&gateway, write, &offer)).await;
     }
     let offer = shape::<Offer>(offer)?;

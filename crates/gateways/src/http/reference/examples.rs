@@ -5,7 +5,7 @@ use protocol::form::Form;
 use serde_json::{Map, Value, json};
 
 /// Values for fields of these names, if the schema allows them; the first that fits counts.
-const SAMPLES: [(&str, &str); 46] = [
+const SAMPLES: [(&str, &str); 47] = [
     ("action", "accept"),
     ("agent_id", "bob"),
     ("artifact_id", "export"),
@@ -29,7 +29,7 @@ const SAMPLES: [(&str, &str); 46] = [
     ("id", "hello"),
     ("label", "billing"),
     ("name", "Dana"),
-    ("next_cursor", "EgsY7kqZ0Wk1v9cJ5m3RZw"),
+    ("next_cursor", "cur_9Zr5JbQm0uYtS2xkWv8nAcHdLpEiFo3g"),
     ("next_step", "Run export.py against the data of Monday"),
     ("notes", "I start tomorrow."),
     ("operator", "olga"),
@@ -39,6 +39,7 @@ const SAMPLES: [(&str, &str); 46] = [
     ("reason", "Bob knows the export code."),
     ("router", "triage"),
     ("stream", "handoff/01a1dd8b-267b-7517-b6f1-b43d22fa6dcd"),
+    ("subscription_id", "sub_2c91"),
     ("success_criteria", "The file of last night has 48 columns"),
     ("summary", "The export drops the last two columns since Tuesday."),
     ("task_id", "PAY-311"),

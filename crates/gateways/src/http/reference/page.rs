@@ -25,10 +25,7 @@ pub async fn page() -> Response {
         for (name, schema) in schemas {
             let name = escape(name);
             body.push_str(&format!("<details id=\"{name}\"><summary>{name}</summary>"));
-            body.push_str(&format!(
-                "<pre tabindex=\"0\">{}</pre></details>",
-                escape(&pretty(schema))
-            ));
+            body.push_str(&format!("<pre>{}</pre></details>", escape(&pretty(schema))));
         }
     }
     let page = include_str!("../../../assets/reference.html").replace("<!--operations-->", &body);
@@ -63,7 +60,7 @@ fn section(operation: &Operation, described: &Value) -> String {
          <p><strong>{summary}</strong> {description}</p><p class=\"who\">{who}</p>\
          {request}{response}\
          <details><summary>Parameters and schemas</summary>\
-         <pre tabindex=\"0\">{detail}</pre></details></section>",
+         <pre>{detail}</pre></details></section>",
         id = operation.id,
         method = operation.method.to_uppercase(),
         path = escape(operation.path),
@@ -83,7 +80,7 @@ fn example(title: &str, content: &Value) -> String {
     }
     let text = example.as_str().map_or_else(|| pretty(example), str::to_owned);
     let (title, kind, text) = (escape(title), escape(kind), escape(&text));
-    format!("<h4>{title} <small>{kind}</small></h4><pre tabindex=\"0\">{text}</pre>")
+    format!("<h4>{title} <small>{kind}</small></h4><pre>{text}</pre>")
 }
 
 /// Turns text between backquotes into code.
@@ -103,4 +100,23 @@ fn pretty(value: &Value) -> String {
 
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::to_bytes;
+
+    use super::*;
+
+    /// Long lines wrap, so nothing scrolls and nothing but links and summaries takes the focus.
+    #[tokio::test]
+    async fn examples_are_no_stops_for_the_keyboard() {
+        let page = to_bytes(page().await.into_body(), usize::MAX).await.expect("a page");
+        let page = String::from_utf8_lossy(&page).into_owned();
+        assert!(page.matches("<pre").count() > 300);
+        assert!(page.contains("pre { ") && page.contains("white-space: pre-wrap"), "they wrap");
+        for focusable in ["tabindex", "overflow: auto", "overflow: scroll"] {
+            assert!(!page.contains(focusable), "{focusable}");
+        }
+    }
 }

@@ -8,6 +8,8 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
+use crate::http::reference::plain_text::RequestReader;
+
 /// Where definitions are in the document.
 const PATH: &str = "#/components/schemas/";
 
@@ -38,6 +40,7 @@ impl Schemas {
         answers: impl Iterator<Item = &'d mut Value>,
     ) -> Map<String, Value> {
         let mut all = self.requests.take_definitions(true);
+        let of_requests: Vec<_> = all.keys().cloned().collect();
         let shown = self.answers.take_definitions(true);
         let differing = differing(&all, &shown);
         for (name, mut definition) in shown {
@@ -48,6 +51,11 @@ impl Schemas {
             };
         }
         answers.for_each(|part| rename(part, &differing));
+        for name in of_requests {
+            let reader = RequestReader::of(&name);
+            all.get_mut(&name).into_iter().for_each(|schema| reader.add_refusals(schema));
+        }
+        all.extend(RequestReader::ALL.map(|it| (it.any().to_owned(), it.any_value())));
         all.values_mut().for_each(simplify);
         all
     }

@@ -213,7 +213,7 @@ pub async fn read_document(
     let (parts, body) = request.into_parts();
     let asker = may_send(authenticate(gateway, &parts).await?)?;
     let bytes = read_within_quota(gateway, &asker.caller, body, bytes_max).await?;
-    check_is_json(&parts)?;
+    check_is_json(&parts.headers)?;
     let key = given_key(gateway, &parts, canonical::sha256(&[&bytes]))?;
     Ok(Write { asker, body: bytes, key })
 }
@@ -230,7 +230,7 @@ fn parse(bounds: &Bounds, parts: &Parts, bytes: &Bytes) -> Result<Value, Problem
     if bytes.is_empty() {
         return Ok(Value::Object(serde_json::Map::new()));
     }
-    check_is_json(parts)?;
+    check_is_json(&parts.headers)?;
     let value = json::parse(bytes, bounds)?;
     if !value.is_object() {
         return Err(Problem::schema_invalid("body", "a JSON object"));
@@ -238,14 +238,27 @@ fn parse(bounds: &Bounds, parts: &Parts, bytes: &Bytes) -> Result<Value, Problem
     Ok(value)
 }
 
-fn check_is_json(parts: &Parts) -> Result<(), Problem> {
-    let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let essence = kind.unwrap_or_default().split(';').next().unwrap_or_default().trim();
-    if !essence.eq_ignore_ascii_case("application/json") {
-        let detail = "content-type: expected application/json";
-        return Err(Problem::new("unsupported_media_type", detail).field("content-type"));
+pub fn check_is_json(headers: &HeaderMap) -> Result<(), Problem> {
+    match media_type(headers)?.eq_ignore_ascii_case("application/json") {
+        true => Ok(()),
+        false => Err(Problem::unsupported_media_type("content-type", "application/json")),
     }
-    Ok(())
+}
+
+/// The type of a body, without its parameters. A body is read as it is sent: one that is
+/// compressed, or of two types, is refused.
+pub fn media_type(headers: &HeaderMap) -> Result<&str, Problem> {
+    let is_plain = |it: &HeaderValue| it.as_bytes().eq_ignore_ascii_case(b"identity");
+    if !headers.get_all(header::CONTENT_ENCODING).iter().all(is_plain) {
+        let expected = "to be left out; bodies are not decompressed";
+        return Err(Problem::unsupported_media_type("content-encoding", expected));
+    }
+    let mut types = headers.get_all(header::CONTENT_TYPE).iter();
+    let first = types.next().and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if types.next().is_some() {
+        return Err(Problem::unsupported_media_type("content-type", "to be given once"));
+    }
+    Ok(first.split(';').next().unwrap_or_default().trim())
 }
 
 /// `from` and `from_agent` may be present if they agree with the credential.

@@ -142,6 +142,11 @@ impl Problem {
         Self::new("schema_invalid", format!("{field}: expected {expected}")).field(field)
     }
 
+    pub fn unsupported_media_type(header: &str, expected: &str) -> Self {
+        let detail = format!("{header}: expected {expected}");
+        Self::new("unsupported_media_type", detail).field(header)
+    }
+
     pub fn fact(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.facts.insert(name.to_owned(), value.into());
         self

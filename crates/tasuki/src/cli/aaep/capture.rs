@@ -18,7 +18,6 @@ use super::subscriber::Subscriber;
 use super::terms::{ScopeArgs, verbatim};
 use crate::cli::reach::Reach;
 use crate::cli::typist::{Questions, Typist};
-use crate::output;
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
@@ -57,9 +56,9 @@ pub async fn run(args: CaptureArgs) -> Result<u8> {
     let (subscriber, accepted) = Subscriber::open(client, "tasuki-capture", asked, speech).await?;
     let can_answer = accepted.honored_capabilities.supports_confirmation_reply == Some(true);
     let typist = Typist::start(Questions::new());
-    output::remark("recording; Ctrl-C ends it");
     let listener = Listener {
         subscriber,
+        greeting: vec!["recording; Ctrl-C ends it".to_owned()],
         typist,
         telling: Spoken::Nothing,
         announcer: Announcer::new(speech, Verbosity::Normal),

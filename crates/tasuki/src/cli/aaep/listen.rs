@@ -19,7 +19,6 @@ use crate::cli::reach::Reach;
 use crate::cli::typist::{Questions, Typist};
 use crate::client::{Client, Unreachable};
 use crate::node::control_socket;
-use crate::output;
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
@@ -80,12 +79,13 @@ pub async fn run(args: ListenArgs) -> Result<u8> {
     let (subscriber, accepted) = Subscriber::open(client, "tasuki-listen", asked, speech).await?;
     let can_answer = accepted.honored_capabilities.supports_confirmation_reply == Some(true);
     let typist = Typist::start(Questions::new());
-    output::remark(&speech.word(Text::Listening));
+    let mut greeting = vec![speech.word(Text::Listening)];
     if answers && !can_answer {
-        output::remark(&speech.word(Text::ForOthers));
+        greeting.push(speech.word(Text::ForOthers));
     }
     let listener = Listener {
         subscriber,
+        greeting,
         typist,
         telling: if args.reach.json { Spoken::Json } else { Spoken::Words },
         announcer: Announcer::new(speech, args.terms.verbosity),

@@ -60,6 +60,8 @@ pub enum Spoken {
 
 pub struct Listener {
     pub subscriber: Subscriber,
+    /// What is said once the stream is open.
+    pub greeting: Vec<String>,
     pub typist: Typist<Questions>,
     pub telling: Spoken,
     pub announcer: Announcer,
@@ -154,6 +156,10 @@ impl Listener {
     fn hear(&mut self, heard: SubscriberEvent) -> Result<ListenerStep> {
         let (text, event, is_in_order) = match heard {
             SubscriberEvent::Event { text, event, is_in_order } => (text, event, is_in_order),
+            SubscriberEvent::Open => {
+                self.greeting.iter().for_each(|line| output::remark(line));
+                return Ok(ListenerStep::On);
+            }
             SubscriberEvent::Away => {
                 self.say(Text::Away, &[]);
                 return Ok(ListenerStep::On);

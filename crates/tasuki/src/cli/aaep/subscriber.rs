@@ -49,6 +49,8 @@ pub enum SubscriberEvent {
         /// Whether it has an id: an event without one has overtaken others.
         is_in_order: bool,
     },
+    /// The stream is open for the first time.
+    Open,
     Away,
     Back,
     /// The subscription is over, and why.
@@ -148,13 +150,16 @@ enum End {
 
 impl EventStream {
     async fn run(mut self) {
-        let mut n_tries = 0;
+        let (mut n_tries, mut was_open) = (0, false);
         loop {
             let followed = match self.open().await {
                 Ok(body) => {
-                    if std::mem::take(&mut n_tries) > 0 {
-                        self.tell(SubscriberEvent::Back).await;
-                    }
+                    n_tries = 0;
+                    self.tell(match std::mem::replace(&mut was_open, true) {
+                        true => SubscriberEvent::Back,
+                        false => SubscriberEvent::Open,
+                    })
+                    .await;
                     self.follow(body).await
                 }
                 Err(error) => Err(error),

@@ -2,6 +2,7 @@
 //! is valid, and can be replayed.
 
 use std::path::Path;
+use std::process::Command;
 
 use protocol::time::Time;
 use serde_json::{Value, json};
@@ -15,7 +16,11 @@ use crate::server::{Server, ok};
 
 /// A server with an agent that announces, and two people.
 pub fn bank(folder: &Path) -> Server {
-    let server = Server::start_on(&folder.join("data"), |_| {});
+    bank_with(folder, |_| {})
+}
+
+fn bank_with(folder: &Path, settings: impl FnOnce(&mut Command)) -> Server {
+    let server = Server::start_on(&folder.join("data"), settings);
     for agent in ["teller --kind worker", "dana --kind human", "omar --kind human"] {
         let command = format!("agent register {agent} --data data --init");
         let outcome = tasuki(folder, &split(&command), &[], "");
@@ -37,6 +42,22 @@ pub async fn announce(teller: &Client, events: Vec<Value>) {
 async fn decision(teller: &Client) -> Value {
     let path = format!("/aaep/v1/sessions/{SESSION}/decisions/{TOKEN}");
     ok(teller, Call::get(path)).await
+}
+
+/// A server that opens no stream accepts terms all the same.
+#[test]
+fn a_listener_does_not_claim_to_listen_before_its_stream_is_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let _server = bank_with(folder.path(), |command| {
+        command.env("TASUKI_LIMITS_STREAMS", "0");
+    });
+    for command in
+        ["aaep listen --as dana --data data", "aaep capture --as dana --data data -o out"]
+    {
+        let mut dana = Terminal::open(folder.path(), command);
+        dana.sees("the server does not answer");
+        assert_eq!(dana.n_times("listening") + dana.n_times("recording"), 0, "{:?}", dana.seen());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -29,6 +29,11 @@ fn the_doctor_says_what_is_wrong() {
     set_mode(&file("aaep.keys"), 0o644);
     look("others can read the keys of the manifest", "doctor");
     set_mode(&file("aaep.keys"), 0o600);
+    for (mode, what) in [(0o640, "can read"), (0o666, "can write to")] {
+        set_mode(&file("tasuki.db"), mode);
+        look(&format!("others {what} the database"), "doctor");
+    }
+    set_mode(&file("tasuki.db"), 0o600);
     let key = file("ledger.key");
     set_mode(&key, 0o644);
     look("others can read the key", "doctor");

@@ -30,6 +30,10 @@ another content type            | alice | initiate           | @content-type: te
 a form                          | bob   | accept PROPOSED    | @content-type: application/x-www-form-urlencoded ; raw notes=ok | 415 unsupported_media_type content-type
 no content type                 | alice | draft              | @content-type:-                    | 415 unsupported_media_type content-type
 nearly the content type         | alice | initiate           | @content-type: application/jsonx   | 415 unsupported_media_type content-type
+two content types               | alice | initiate           | @content-type+: text/plain         | 415 unsupported_media_type content-type
+one content type twice          | bob   | accept PROPOSED    | @content-type+: application/json   | 415 unsupported_media_type content-type
+a compressed body               | alice | initiate           | @content-encoding: gzip            | 415 unsupported_media_type content-encoding
+a dry run of nothing            | alice | POST /v1/handoffs?dry_run=true | hex -                  | 422 schema_invalid body
 an empty key                    | alice | initiate           | @idempotency-key:                  | 422 schema_invalid Idempotency-Key
 a key with a space              | alice | initiate           | @idempotency-key: my key           | 422 schema_invalid Idempotency-Key
 a key that is too long          | alice | initiate           | @idempotency-key: text(201)        | 422 schema_invalid Idempotency-Key

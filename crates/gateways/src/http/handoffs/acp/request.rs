@@ -8,6 +8,7 @@ use protocol::handoff::check::{Delegation, Proposal};
 use protocol::handoff::edit::OfferEdit;
 use protocol::handoff::package::Offer;
 use protocol::ids::AgentId;
+use protocol::sealed_cursor;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
@@ -93,6 +94,7 @@ fn branch(generator: &mut SchemaGenerator, action: &str, names: Names, make: Mak
         }
         ("query", _) => {
             fields["limit"] = json!({ "type": "integer", "minimum": 1, "maximum": LIST_ROWS_MAX });
+            fields["cursor"]["pattern"] = sealed_cursor::PATTERN.into();
         }
         (_, _) => {}
     }
