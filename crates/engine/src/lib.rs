@@ -11,7 +11,8 @@
 //! 4. [`loops`]: what the server does by itself. [`Engine::queues`], [`Engine::outbox`].
 //! 5. [`read`]: reading, who may, and what a decision looks at. [`Engine::read`],
 //!    [`Engine::access`].
-//! 6. [`aaep`]: what agents announce, who hears it, and the answers. [`Engine::sessions`],
+//! 6. [`usage`]: what each caller uses, against its quotas. [`Engine::usage`].
+//! 7. [`aaep`]: what agents announce, who hears it, and the answers. [`Engine::sessions`],
 //!    [`Engine::listeners`].
 
 pub mod aaep;
@@ -21,11 +22,13 @@ pub mod loops;
 pub mod ports;
 pub mod read;
 pub mod road;
+pub mod usage;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use protocol::checkpoint::Signer;
+use protocol::quota::Limits;
 use protocol::row_mac::RowKey;
 use protocol::sealed_cursor::CursorKey;
 use protocol::session::reply_token::ReplyKey;
@@ -47,6 +50,7 @@ use ports::ids::Ids;
 use ports::store::Store;
 use read::{access, graphs, settings};
 use road::slots::Slots;
+use usage::Usage;
 
 /// A cheap handle; clones share everything.
 #[derive(Clone)]
@@ -65,6 +69,7 @@ pub struct Engine {
     is_disk_full: Arc<AtomicBool>,
     connections: Arc<connections::Connections>,
     counts: Arc<Counts>,
+    usage: Arc<Usage>,
     flows: Arc<dispatch::Flows>,
     roster: Arc<tokio::sync::Mutex<dispatch::Roster>>,
     /// Rung when there is a new effect to carry out.
@@ -143,6 +148,7 @@ impl Engine {
             is_disk_full: Arc::default(),
             connections: Arc::default(),
             counts: Arc::default(),
+            usage: Arc::new(Usage::new(Limits::NONE)),
             flows: Arc::default(),
             roster: Arc::default(),
             outbox_bells: Arc::default(),
@@ -181,6 +187,17 @@ impl Engine {
     pub fn authenticating_rows_with(mut self, key: RowKey) -> Self {
         self.row_key = Some(Arc::new(key));
         self
+    }
+
+    /// Limits what each caller may use. Without this, everything is counted and nothing refused.
+    pub fn with_quotas(mut self, limits: Limits) -> Self {
+        self.usage = Arc::new(Usage::new(limits));
+        self
+    }
+
+    /// What each teamspace and principal uses.
+    pub fn usage(&self) -> &Usage {
+        &self.usage
     }
 
     /// The key with which cursors are made and read.

@@ -28,6 +28,7 @@ use protocol::checkpoint::{Checkpoint, Signer};
 use protocol::ids::TeamspaceId;
 use protocol::ledger::Stream;
 use protocol::merkle::Edge;
+use protocol::quota::Limits;
 use store::Sqlite;
 use store::sqlite::{FILE_NAME, ReadOnly, sign_rows};
 use tokio::sync::{mpsc, watch};
@@ -35,7 +36,7 @@ use tokio::task::JoinHandle;
 
 use crate::config::{self, Config};
 use crate::scripted::at_work::{self, AtWork};
-use crate::{audit, checkpoint_check, telemetry};
+use crate::{audit, checkpoint_check, telemetry, usage};
 
 /// The socket through which the command line reaches a running server.
 pub const CONTROL_SOCKET: &str = "control.sock";
@@ -86,11 +87,13 @@ impl Node {
         let engine = Engine::new(Arc::new(store), Arc::new(SystemClock), ids)
             .asking_with(signer.reply_key())
             .sealing_cursors_with(signer.cursor_key())
-            .authenticating_rows_with(row_key.clone());
+            .authenticating_rows_with(row_key.clone())
+            .with_quotas(Limits::default().with(&config.quotas));
         if let Some(newest) = newest {
             engine.access().note_time(newest.entry.at);
         }
         check_complete(config, &signer, &engine)?;
+        let n_uncounted = usage::fill(&engine, &config.data)?;
         let artifacts = Artifacts::new(config.artifacts.settings())?;
         let wake_key = signer.wake_key();
         let webhook = Webhook::new(wake_key.clone(), config.messages.wake_private_addresses);
@@ -109,6 +112,15 @@ impl Node {
             config.ledger.scrub_rows_per_second,
             stopped.clone(),
         )));
+        let (data, reserve) = (config.data.clone(), config.storage.reserve_mib);
+        followers.push(tokio::spawn(usage::keep_reserve(
+            engine.clone(),
+            data.clone(),
+            reserve,
+            stopped.clone(),
+        )));
+        let stored = usage::count_stored(engine.clone(), data, n_uncounted, stopped.clone());
+        followers.push(tokio::spawn(stored));
         let connections = Arc::new(ConnectionCounts::default());
         let proxies =
             TrustedProxies::parse(&config.trusted_proxies).context("cannot use trusted_proxies")?;

@@ -13,6 +13,7 @@ use protocol::ids::AgentId;
 use protocol::json::JsonError;
 use protocol::rejection::{Conflict, Rejection};
 use protocol::step::{Outcome, Refused};
+use protocol::time::Span;
 use protocol::transfer::Status as TransferStatus;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -35,7 +36,7 @@ pub struct Problem {
 const FLAWS_SHOWN_MAX: usize = 16;
 
 /// Every code this gateway can answer with, and its status.
-pub const CODES: [(&str, u16); 54] = [
+pub const CODES: [(&str, u16); 56] = [
     ("HANDOFF_ALREADY_CLAIMED", 409),
     ("HANDOFF_DUPLICATE_REQUEST", 409),
     ("HANDOFF_GONE", 410),
@@ -73,6 +74,7 @@ pub const CODES: [(&str, u16); 54] = [
     ("policy_violation", 422),
     ("protocol_violation", 422),
     ("queue_closed", 409),
+    ("quota_full", 507),
     ("quota_reached", 429),
     ("rate_limited", 429),
     ("request_timeout", 408),
@@ -82,6 +84,7 @@ pub const CODES: [(&str, u16); 54] = [
     ("session_full", 409),
     ("stopping", 503),
     ("storage_full", 507),
+    ("storage_reserved", 507),
     ("too_many_streams", 429),
     ("too_many_subscriptions", 429),
     ("unauthenticated", 401),
@@ -277,13 +280,24 @@ impl From<Rejection> for Problem {
             }
             Rejection::EventRefused { index, flaws } => problem.about_event(*index, flaws),
             Rejection::SessionFull { index, retry_after, .. } => {
-                let seconds = retry_after.map(|span| span.as_millis().max(0).unsigned_abs());
-                problem.retry_after_s = seconds.map(|millis| millis.div_ceil(1_000).max(1));
+                problem.retry_after_s = retry_after.map(whole_seconds);
                 problem.fact("index", *index)
             }
+            Rejection::QuotaReached { limit, retry_after, .. } => {
+                problem.fact("limit", *limit).retry_after(whole_seconds(*retry_after))
+            }
+            Rejection::QuotaFull { limit, used, .. } => {
+                problem.fact("limit", *limit).fact("used", *used)
+            }
+            Rejection::StorageReserved => problem,
             Rejection::NotAnswered { .. } => problem,
         }
     }
+}
+
+/// As a header says how long to wait: at least a second.
+fn whole_seconds(span: Span) -> u64 {
+    span.as_millis().max(0).unsigned_abs().div_ceil(1_000).max(1)
 }
 
 impl From<SubmitError> for Problem {

@@ -406,6 +406,7 @@ impl Cast {
             (None, "create_teamspace") => {
                 json!({ "teamspace": task.to_lowercase(), "operator": "root" })
             }
+            (None, "set_quotas") => json!({ "teamspace": "default", "quotas": {} }),
             (None, "save_graph") => graph(),
             (None, "open_subscription") => subscribes(),
             (None, "reply") => json!({
