@@ -22,6 +22,10 @@ use protocol::rejection::Rejection;
 use protocol::step::{Change, Command, State};
 use protocol::time::Time;
 
+use crate::Engine;
+use crate::road::slots::Latest;
+use crate::road::submit::Submission;
+
 pub use fill::{OpenCount, StoredCount};
 pub(crate) use reservation::Reservation;
 use teamspace::{TeamspaceUsage, Written};
@@ -72,7 +76,8 @@ impl Usage {
         let mut known = self.lock();
         let teamspace = self.teamspace(&mut known, &caller.teamspace);
         let taken = teamspace.take_request(&caller.principal, now);
-        self.noting(taken.and_then(|()| teamspace.take_body(&caller.principal, n_bytes, now)))
+        let taken = taken.and_then(|()| teamspace.take_body(&caller.principal, n_bytes, now));
+        taken.inspect_err(|rejection| self.note(rejection))
     }
 
     /// Takes what a body has beyond its announced length.
@@ -82,7 +87,8 @@ impl Usage {
         }
         let mut known = self.lock();
         let teamspace = self.teamspace(&mut known, &caller.teamspace);
-        self.noting(teamspace.take_body(&caller.principal, n_bytes, now))
+        let taken = teamspace.take_body(&caller.principal, n_bytes, now);
+        taken.inspect_err(|rejection| self.note(rejection))
     }
 
     /// Counts a change that is about to be committed, or refuses it.
@@ -98,7 +104,6 @@ impl Usage {
         let only_frees = freed.is_some() && opened.is_none();
         let is_limited = is_limited(caller) && !only_frees && !command.is_closing();
         if is_limited && self.is_disk_reserved() {
-            self.refused_for_disk.fetch_add(1, Ordering::Relaxed);
             return Err(Rejection::StorageReserved);
         }
         let bodies = change.events.iter().map(|event| event.body.len());
@@ -113,7 +118,7 @@ impl Usage {
         };
         let mut known = self.lock();
         let teamspace = self.teamspace(&mut known, &caller.teamspace);
-        self.noting(teamspace.take(&written, now))?;
+        teamspace.take(&written, now)?;
         drop(known);
         let quotas = if let State::Teamspace(it) = &change.state {
             Some(it.configuration.quotas.clone())
@@ -144,17 +149,33 @@ impl Usage {
         known.get_mut(id).expect("it was just made")
     }
 
-    fn noting(&self, taken: Result<(), Rejection>) -> Result<(), Rejection> {
-        if let Err(Rejection::QuotaReached { quota, .. } | Rejection::QuotaFull { quota, .. }) =
-            &taken
+    /// Counts a refusal, if it is because of a quota or the disk.
+    pub(crate) fn note(&self, rejection: &Rejection) {
+        if let Rejection::QuotaReached { quota, .. } | Rejection::QuotaFull { quota, .. } =
+            rejection
         {
             self.refused[*quota as usize].fetch_add(1, Ordering::Relaxed);
         }
-        taken
+        if *rejection == Rejection::StorageReserved {
+            self.refused_for_disk.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<TeamspaceId, TeamspaceUsage>> {
         self.known.lock().expect("nothing panics in here")
+    }
+}
+
+impl Engine {
+    /// Counts a change against the quotas of the caller.
+    pub(crate) fn admit(
+        &self,
+        asked: &Submission<'_>,
+        latest: &Latest,
+        change: &Change,
+        now: Time,
+    ) -> Result<Box<Reservation>, Rejection> {
+        self.usage.admit(asked.caller, asked.command, latest.state.as_deref(), change, now)
     }
 }
 

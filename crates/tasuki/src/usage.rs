@@ -82,16 +82,17 @@ pub async fn keep_reserve(
     mut stopped: watch::Receiver<bool>,
 ) {
     while reserve_mib > 0 {
-        look(&engine, &folder, reserve_mib);
         tokio::select! {
             () = engine.clock().sleep(LOOK_EVERY) => {}
             _ = stopped.wait_for(|stopped| *stopped) => return,
         }
+        look_at_disk(&engine, &folder, reserve_mib);
     }
 }
 
-/// A disk that cannot be asked counts as free: a write finds out.
-fn look(engine: &Engine, folder: &Path, reserve_mib: u32) {
+/// Says whether the rest of the disk is reserved. A disk that cannot be asked counts as free: a
+/// write finds out.
+pub fn look_at_disk(engine: &Engine, folder: &Path, reserve_mib: u32) {
     let Ok(n_free) = free_bytes(folder) else { return };
     let is_reserved = n_free < u64::from(reserve_mib) * MIB;
     match (engine.usage().is_disk_reserved(), is_reserved) {

@@ -129,7 +129,11 @@ impl Engine {
         span.record("outcome", outcome_code(&result));
         match &result {
             Ok(_) => {}
-            Err(SubmitError::Rejected(_) | SubmitError::KeyReused) => {
+            Err(SubmitError::Rejected(rejection)) => {
+                self.counts.rejected.fetch_add(1, Ordering::Relaxed);
+                self.usage.note(rejection);
+            }
+            Err(SubmitError::KeyReused) => {
                 self.counts.rejected.fetch_add(1, Ordering::Relaxed);
             }
             Err(SubmitError::Contended | SubmitError::Behind(_) | SubmitError::Store(_)) => {
@@ -327,17 +331,6 @@ impl Engine {
             }
             None => Ok(Latest::absent()),
         }
-    }
-
-    /// Counts a change against the quotas of the caller.
-    pub(crate) fn admit(
-        &self,
-        asked: &Submission<'_>,
-        latest: &Latest,
-        change: &Change,
-        now: Time,
-    ) -> Result<Box<Reservation>, Rejection> {
-        self.usage.admit(asked.caller, asked.command, latest.state.as_deref(), change, now)
     }
 
     pub(crate) fn prepare(

@@ -30,7 +30,7 @@ impl Reservation {
     }
 
     /// It was committed.
-    pub fn keep(mut self: Box<Self>) {
+    pub fn keep(mut self) {
         self.is_kept = true;
         if let Some(quotas) = self.quotas.take() {
             self.usage.set_quotas(&self.teamspace, &quotas);

@@ -83,7 +83,8 @@ fn graphs(connection: &Connection, teamspace: &TeamspaceId) -> Result<Option<Ope
     let n = connection
         .prepare_cached(
             "SELECT count(*) FROM streams
-             WHERE teamspace = ?1 AND kind = 'graph' AND NOT json_extract(state, '$.Graph.removed')",
+             WHERE teamspace = ?1 AND kind = 'graph'
+               AND NOT json_extract(state, '$.Graph.removed')",
         )?
         .query_row([teamspace.as_str()], |row| row.get(0))?;
     let (teamspace, thing) = (teamspace.clone(), Thing::Graph);

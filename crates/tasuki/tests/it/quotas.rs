@@ -10,6 +10,7 @@ use tasuki::client::{Answer, Call, Client};
 
 use crate::server::{Server, act, initiate, offer, ok, refused};
 use crate::wire::Request;
+use crate::ws::socket::Socket;
 
 /// A server with these quotas.
 fn server_with(quotas: &[(&str, u32)]) -> (Server, tempfile::TempDir) {
@@ -69,6 +70,29 @@ async fn members_have_their_own_shares_and_the_teamspace_one_for_all() {
     act(&alice, &first, "withdraw", json!({})).await;
     initiate(&carol, "T-5", "bob").await;
     assert_eq!(reached(&refused(&alice, propose("T-3")).await), full("teamspace_handoffs"));
+}
+
+/// Whoever asks, and by whichever way, takes from one share.
+#[tokio::test]
+async fn every_way_in_meets_the_same_quota() {
+    let (server, _folder) = server_with(&[("member_handoffs", 5)]);
+    let token = server.token("alice", &[]);
+    server.agent("bob");
+    let asking = (0..20).map(|number| {
+        let alice = server.with_token(&token);
+        async move { alice.call(propose(&format!("T-{number}"))).await.unwrap().status }
+    });
+    let mut answers = futures_util::future::join_all(asking).await;
+    answers.sort_unstable();
+    assert_eq!(answers, [vec![201; 5], vec![507; 15]].concat());
+    let mut socket = Socket::open(&server, &token).await;
+    let frame = json!({ "do": "initiate_handoff", "body": offer("T-20", "bob") });
+    assert_eq!(socket.refused(frame).await, (507, "quota_full".to_owned()));
+    let mut acp = offer("T-21", "bob");
+    acp["action"] = "initiate".into();
+    let alice = server.with_token(&token);
+    let answer = refused(&alice, Call::post("/v1/acp/handoff", acp)).await;
+    assert_eq!((answer.status, &answer.body["error"]["code"]), (507, &json!("quota_full")));
 }
 
 /// A retry of what was done is not refused, even if the quota is reached since.
@@ -178,7 +202,7 @@ async fn a_customer_writes_as_much_in_a_day_as_a_person() {
     let second = ok(&shop, open()).await;
     let say = |conversation: &Value| {
         let id = conversation["conversation_id"].as_str().unwrap();
-        let parts = json!({ "parts": [{ "type": "text", "text": "x".repeat(30 * 1024) }] });
+        let parts = json!({ "parts": [{ "type": "text", "text": "x".repeat(14 * 1024) }] });
         Call::post(format!("/v1/conversations/{id}/messages"), parts)
     };
     let of =
@@ -193,7 +217,7 @@ async fn a_customer_writes_as_much_in_a_day_as_a_person() {
         n_said += 1;
     };
     assert_eq!(reached(&answer), for_now("customer_mib_per_day"), "{}", answer.body);
-    assert!((20..=34).contains(&n_said), "{n_said} messages of 30 KiB");
+    assert!((50..=73).contains(&n_said), "{n_said} messages of 14 KiB");
     ok(&of(&second), say(&second)).await;
 }
 
@@ -231,7 +255,6 @@ async fn what_is_stored_is_limited_until_it_is_erased() {
     // Room for a large one takes erasing a large one; closing is not refused meanwhile.
     for id in &made[..2] {
         act(&alice, id, "withdraw", json!({})).await;
-        act(&alice, id, "close", json!({})).await;
         let body = json!({ "position": 1, "reason": "no longer needed" });
         ok(&operator, Call::post(format!("/v1/handoffs/{id}/erase"), body)).await;
     }

@@ -1,5 +1,5 @@
-//! `/v1/usage`: what is used of the quotas. `/v1/quotas`: those of a teamspace, for operators of the
-//! whole server.
+//! `/v1/usage`: what is used of the quotas. `/v1/quotas`: those of a teamspace, for operators of
+//! the whole server.
 
 use std::collections::BTreeMap;
 

@@ -161,6 +161,21 @@ impl Problem {
             .fact("flaws", shown)
     }
 
+    /// The handoff or the owners that are in the way.
+    fn about_conflict(self, conflict: &Conflict) -> Self {
+        match conflict {
+            Conflict::Active { handoff } => self.fact("active_handoff_id", handoff.to_string()),
+            Conflict::Cycle { chain, .. }
+            | Conflict::NotPrevious { chain, .. }
+            | Conflict::NotOwner { chain, .. }
+            | Conflict::TooManyHops { chain } => {
+                let owners: Vec<_> = chain.iter().map(|owner| owner.as_str()).collect();
+                self.fact("handoff_chain", owners)
+            }
+            Conflict::Withheld => self,
+        }
+    }
+
     pub fn retry_after(mut self, seconds: u64) -> Self {
         self.retry_after_s = Some(seconds);
         self
@@ -222,20 +237,7 @@ impl From<Rejection> for Problem {
         problem.field = rejection.field().map(str::to_owned);
         match &rejection {
             Rejection::OwnershipConflict { task_id, conflict } => {
-                problem = problem.fact("task_id", task_id.as_str());
-                match conflict {
-                    Conflict::Active { handoff } => {
-                        problem.fact("active_handoff_id", handoff.to_string())
-                    }
-                    Conflict::Cycle { chain, .. }
-                    | Conflict::NotPrevious { chain, .. }
-                    | Conflict::NotOwner { chain, .. }
-                    | Conflict::TooManyHops { chain } => {
-                        let owners: Vec<_> = chain.iter().map(|owner| owner.as_str()).collect();
-                        problem.fact("handoff_chain", owners)
-                    }
-                    Conflict::Withheld => problem,
-                }
+                problem.fact("task_id", task_id.as_str()).about_conflict(conflict)
             }
             Rejection::EvidenceMissing { unanswered } => {
                 problem.fact("unanswered", unanswered.clone())

@@ -474,10 +474,8 @@ fn started(task: &str, agent: &str) -> Value {
 }
 
 fn subscribes() -> Value {
-    json!({
-        "type": "subscription.request", "aaep_version": "1.0.0", "subscriber_id": "reader",
-        "capabilities": {},
-    })
+    let (kind, version) = ("subscription.request", "1.0.0");
+    json!({ "type": kind, "aaep_version": version, "subscriber_id": "reader", "capabilities": {} })
 }
 
 fn graph() -> Value {

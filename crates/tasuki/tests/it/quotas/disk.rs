@@ -31,7 +31,6 @@ async fn the_last_of_the_disk_is_for_operators_and_for_what_ends_something() {
     let ready = refused(&alice, Call::get("/readyz")).await;
     assert_eq!((ready.status, &ready.body["code"]), (507, &json!("storage_reserved")));
     act(&alice, &id, "withdraw", json!({})).await;
-    act(&alice, &id, "close", json!({})).await;
     ok(&operator, Call::put("/v1/agents/carol", json!({ "kind": "worker" }))).await;
     let erase = json!({ "position": 1, "reason": "to make room" });
     ok(&operator, Call::post(format!("/v1/handoffs/{id}/erase"), erase)).await;

@@ -59,9 +59,8 @@ const KINDS: [Kind; 6] = [
         close: |_, made| {
             let close = json!({
                 "type": "subscription.close", "subscription_id": made["subscription_id"],
-                "code": "normal",
             });
-            Call::post("/aaep/v1/subscriptions", close)
+            Call::post("/aaep/v1/replies", close)
         },
         is_aaep: true,
     },
