@@ -81,7 +81,10 @@ pub async fn keep_reserve(
     reserve_mib: u32,
     mut stopped: watch::Receiver<bool>,
 ) {
-    while reserve_mib > 0 {
+    if reserve_mib == 0 {
+        return;
+    }
+    loop {
         tokio::select! {
             () = engine.clock().sleep(LOOK_EVERY) => {}
             _ = stopped.wait_for(|stopped| *stopped) => return,

@@ -31,10 +31,8 @@ fn with(set: &[(Quota, u32)]) -> Arc<Usage> {
 }
 
 fn refused_by(taken: Result<(), Rejection>) -> Option<Quota> {
-    match taken.err()? {
-        Rejection::QuotaReached { quota, .. } | Rejection::QuotaFull { quota, .. } => Some(quota),
-        other => panic!("{other}"),
-    }
+    let rejection = taken.err()?;
+    Quota::named(rejection.field().expect("it names the quota"))
 }
 
 #[test]
