@@ -14,7 +14,7 @@ use crate::ws::socket::Socket;
 
 /// A server with these quotas.
 fn server_with(quotas: &[(&str, u32)]) -> (Server, tempfile::TempDir) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("a folder");
     let server = restarted_with(&folder, quotas);
     (server, folder)
 }
@@ -47,8 +47,8 @@ fn propose(task: &str) -> Call {
 /// What is used of a quota, as an operator sees it for the whole teamspace.
 async fn used(operator: &Client, quota: &str) -> u64 {
     let usage = ok(operator, Call::get("/v1/usage")).await;
-    let found = usage["whole"].as_array().unwrap().iter().find(|one| one["quota"] == quota);
-    found.unwrap_or_else(|| panic!("{quota}: {usage}"))["used"].as_u64().unwrap()
+    let found = usage["whole"].as_array().expect("a list").iter().find(|one| one["quota"] == quota);
+    found.unwrap_or_else(|| panic!("{quota}: {usage}"))["used"].as_u64().expect("a number")
 }
 
 #[tokio::test]
@@ -62,7 +62,7 @@ async fn members_have_their_own_shares_and_the_teamspace_one_for_all() {
     let too_many = refused(&alice, propose("T-3")).await;
     assert_eq!(reached(&too_many), full("member_handoffs"));
     assert_eq!((&too_many.body["used"], &too_many.body["limit"]), (&json!(2), &json!(2)));
-    let detail = too_many.body["detail"].as_str().unwrap();
+    let detail = too_many.body["detail"].as_str().expect("a text");
     assert!(detail.contains("completing or closing a handoff makes room"), "{detail}");
     initiate(&carol, "T-4", "bob").await;
     let too_many = refused(&carol, propose("T-5")).await;
@@ -80,7 +80,9 @@ async fn every_way_in_meets_the_same_quota() {
     server.agent("bob");
     let asking = (0..20).map(|number| {
         let alice = server.with_token(&token);
-        async move { alice.call(propose(&format!("T-{number}"))).await.unwrap().status }
+        async move {
+            alice.call(propose(&format!("T-{number}"))).await.expect("the server answers").status
+        }
     });
     let mut answers = futures_util::future::join_all(asking).await;
     answers.sort_unstable();
@@ -114,11 +116,11 @@ async fn a_teamspace_may_have_quotas_of_its_own() {
     let operator = server.with_token(&root);
     let body = json!({ "teamspace": "acme", "operator": "olga" });
     let made = ok(&operator, Call::post("/v1/teamspaces", body)).await;
-    let olga = server.with_token(made["token"].as_str().unwrap());
+    let olga = server.with_token(made["token"].as_str().expect("a text"));
     let mut tokens = Vec::new();
     for agent in ["ada", "bob"] {
         let issued = ok(&olga, Call::post("/v1/tokens", json!({ "agent": agent }))).await;
-        tokens.push(issued["token"].as_str().unwrap().to_owned());
+        tokens.push(issued["token"].as_str().expect("a text").to_owned());
     }
     let draft = || Call::post("/v1/handoffs/drafts", json!({ "to_agent": "bob" }));
     let ada = server.with_token(&tokens[0]);
@@ -162,7 +164,7 @@ async fn entries_are_limited_by_the_minute_and_what_ends_something_passes() {
     let id = initiate(&alice, "T-0", "bob").await;
     let mut tasks = (1..).map(|number| format!("T-{number}"));
     let answer = loop {
-        let answer = alice.call(propose(&tasks.next().unwrap())).await.unwrap();
+        let answer = alice.call(propose(&tasks.next().unwrap())).await.expect("the server answers");
         if answer.status != 201 {
             break answer;
         }
@@ -174,15 +176,15 @@ async fn entries_are_limited_by_the_minute_and_what_ends_something_passes() {
     assert!((1..=60).contains(&seconds), "{seconds} s");
     act(&alice, &id, "withdraw", json!({})).await;
     let opened = ok(&bob, Call::post("/v1/conversations", json!({ "agent": "bob" }))).await;
-    let customer = server.with_token(opened["customer_token"].as_str().unwrap());
-    let id = opened["conversation_id"].as_str().unwrap();
+    let customer = server.with_token(opened["customer_token"].as_str().expect("a text"));
+    let id = opened["conversation_id"].as_str().expect("a text");
     let says = Call::post(
         format!("/v1/conversations/{id}/messages"),
         json!({ "parts": [{ "type": "text", "text": "hi" }] }),
     );
     let mut answers = Vec::new();
     for _ in 0..3 {
-        answers.push(customer.call(says.clone()).await.unwrap().status);
+        answers.push(customer.call(says.clone()).await.expect("the server answers").status);
     }
     assert_eq!(answers, [201, 201, 429]);
     ok(&customer, Call::post(format!("/v1/conversations/{id}/close"), json!({}))).await;
@@ -201,16 +203,17 @@ async fn a_customer_writes_as_much_in_a_day_as_a_person() {
     let first = ok(&shop, open()).await;
     let second = ok(&shop, open()).await;
     let say = |conversation: &Value| {
-        let id = conversation["conversation_id"].as_str().unwrap();
+        let id = conversation["conversation_id"].as_str().expect("a text");
         let parts = json!({ "parts": [{ "type": "text", "text": "x".repeat(14 * 1024) }] });
         Call::post(format!("/v1/conversations/{id}/messages"), parts)
     };
-    let of =
-        |conversation: &Value| server.with_token(conversation["customer_token"].as_str().unwrap());
+    let of = |conversation: &Value| {
+        server.with_token(conversation["customer_token"].as_str().expect("a text"))
+    };
     let customer = of(&first);
     let mut n_said = 0;
     let answer = loop {
-        let answer = customer.call(say(&first)).await.unwrap();
+        let answer = customer.call(say(&first)).await.expect("the server answers");
         if answer.status != 201 {
             break answer;
         }
@@ -237,11 +240,11 @@ async fn what_is_stored_is_limited_until_it_is_erased() {
     };
     let mut made = Vec::new();
     let answer = loop {
-        let answer = alice.call(large(made.len())).await.unwrap();
+        let answer = alice.call(large(made.len())).await.expect("the server answers");
         if answer.status != 201 {
             break answer;
         }
-        made.push(answer.body["handoff_id"].as_str().unwrap().to_owned());
+        made.push(answer.body["handoff_id"].as_str().expect("a text").to_owned());
     };
     assert_eq!(reached(&answer), full("teamspace_stored_mib"), "{}", answer.body);
     assert!(made.len() > 4, "{}", made.len());

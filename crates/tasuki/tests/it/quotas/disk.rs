@@ -11,7 +11,7 @@ const ALL_MIB: &str = "4000000000";
 
 #[tokio::test]
 async fn the_last_of_the_disk_is_for_operators_and_for_what_ends_something() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().join("data");
     let server = Server::start_on(&data, |_| {});
     let token = server.token("alice", &[]);
@@ -35,5 +35,5 @@ async fn the_last_of_the_disk_is_for_operators_and_for_what_ends_something() {
     let erase = json!({ "position": 1, "reason": "to make room" });
     ok(&operator, Call::post(format!("/v1/handoffs/{id}/erase"), erase)).await;
     let shown = ok(&alice, Call::get("/v1/handoffs")).await;
-    assert_eq!(shown["items"].as_array().unwrap().len(), 1, "reading is not affected");
+    assert_eq!(shown["items"].as_array().expect("a list").len(), 1, "reading is not affected");
 }

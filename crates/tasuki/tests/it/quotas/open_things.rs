@@ -36,7 +36,7 @@ const KINDS: [Kind; 6] = [
         quota: "member_conversations",
         open: |_| Call::post("/v1/conversations", json!({ "agent": "bob" })),
         close: |_, made| {
-            let id = made["conversation_id"].as_str().unwrap();
+            let id = made["conversation_id"].as_str().expect("a text");
             Call::post(format!("/v1/conversations/{id}/close"), json!({}))
         },
         is_aaep: false,
@@ -77,7 +77,7 @@ const KINDS: [Kind; 6] = [
 ];
 
 fn on_handoff(made: &Value, action: &str, body: Value) -> Call {
-    let id = made["handoff_id"].as_str().unwrap();
+    let id = made["handoff_id"].as_str().expect("a text");
     Call::post(format!("/v1/handoffs/{id}/{action}"), body)
 }
 
@@ -123,7 +123,7 @@ async fn what_is_open_is_limited_and_closing_makes_room() {
 }
 
 async fn check_refused(alice: &Client, kind: &Kind, number: usize) {
-    let answer = alice.call((kind.open)(number)).await.unwrap();
+    let answer = alice.call((kind.open)(number)).await.expect("the server answers");
     if kind.is_aaep {
         let found = (answer.status, answer.body["reason_code"].clone());
         assert_eq!(found, (429, json!("rate_limit")), "{}", answer.body);

@@ -23,7 +23,12 @@ fn printed(server: &Server, arguments: &[&str]) -> String {
 }
 
 fn names(usage: &Value) -> Vec<&str> {
-    usage.as_array().unwrap().iter().map(|one| one["quota"].as_str().unwrap()).collect()
+    usage
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| one["quota"].as_str().expect("a text"))
+        .collect()
 }
 
 #[tokio::test]
@@ -34,7 +39,7 @@ async fn members_see_their_own_usage_and_operators_all_of_it() {
     initiate(&alice, "T-1", "bob").await;
     let own = ok(&alice, Call::get("/v1/usage")).await;
     let handoffs =
-        own["own"].as_array().unwrap().iter().find(|it| it["quota"] == "member_handoffs");
+        own["own"].as_array().expect("a list").iter().find(|it| it["quota"] == "member_handoffs");
     let expected = json!({ "quota": "member_handoffs", "used": 1, "limit": 5, "set": false });
     assert_eq!(handoffs, Some(&expected));
     assert_eq!((names(&own["whole"]), names_of(&own)), (Vec::new(), Vec::new()));
@@ -50,8 +55,8 @@ async fn members_see_their_own_usage_and_operators_all_of_it() {
 }
 
 fn names_of(usage: &Value) -> Vec<String> {
-    let principals = usage["principals"].as_array().unwrap().iter();
-    principals.map(|one| one["principal"].as_str().unwrap().to_owned()).collect()
+    let principals = usage["principals"].as_array().expect("a list").iter();
+    principals.map(|one| one["principal"].as_str().expect("a text").to_owned()).collect()
 }
 
 #[tokio::test]
