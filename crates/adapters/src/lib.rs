@@ -17,6 +17,7 @@ pub mod audit_log;
 pub mod checkpoint_file;
 pub mod durable;
 pub mod effect_runner;
+pub mod free_space;
 pub mod ledger_key;
 pub mod message_archive;
 pub mod webhook;

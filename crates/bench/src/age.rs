@@ -14,8 +14,7 @@ use tokio::sync::watch;
 
 use super::load::now;
 use super::report::median;
-use super::work::{SENDER, caller_of, offer_json, register_agents, teamspace};
-use tasuki::config::Config;
+use super::work::{SENDER, caller_of, offer_json, register_agents, teamspace, unlimited};
 use tasuki::node::Node;
 
 /// Timed edits of each of the two, in turns, so that both run under the same machine load.
@@ -33,7 +32,7 @@ pub struct Age {
 }
 
 pub async fn measure(folder: &Path, n_edits: usize) -> Result<Age> {
-    let config = Config { data: folder.to_owned(), ..Config::default() };
+    let config = unlimited(folder.to_owned());
     let (_keep_running, stopping) = watch::channel(false);
     let node = Node::start(&config, stopping)?;
     register_agents(&node.engine).await?;

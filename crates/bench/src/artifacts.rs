@@ -64,7 +64,7 @@ pub async fn run(plan: &ArtifactsPlan, folder: &Path) -> Result<ArtifactsReport>
     let artifacts = Artifacts { roots: vec![root], ..Artifacts::default() };
     let data = stores::empty(folder, "beside")?;
     let (_keep_running, stopping) = watch::channel(false);
-    let node = Node::start(&Config { data, artifacts, ..Config::default() }, stopping)?;
+    let node = Node::start(&Config { artifacts, ..work::unlimited(data) }, stopping)?;
     work::register_agents(&node.engine).await?;
     let artifact = artifact(&path);
     let hashed_mib_per_second = rate(&node.engine, &artifact, plan.mebibytes).await?;

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
+use protocol::quota::Quota;
+
 use super::load::now;
 use super::usage::Process;
 
@@ -36,10 +38,9 @@ impl Server {
             .env_clear()
             // Reads can be faster than the limit of a token.
             .env("TASUKI_LIMITS_REQUESTS_PER_SECOND", "1000000")
-            // Counted like any other, and never reached.
-            .env("TASUKI_QUOTAS_MEMBER_KIB_PER_MINUTE", "4000000000")
-            .env("TASUKI_QUOTAS_TEAMSPACE_KIB_PER_MINUTE", "4000000000")
             .env("TASUKI_LIMITS_REQUESTS_BURST", "10000000")
+            // Counted like any others, and never reached.
+            .envs(Quota::ALL.map(|quota| (variable(quota), "4000000000")))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -104,4 +105,9 @@ impl Drop for Server {
 fn address_in(line: &str) -> Option<SocketAddr> {
     let rest = line.split_once("ready at http://")?.1;
     rest.split_whitespace().next()?.parse().ok()
+}
+
+/// The variable that sets a quota.
+fn variable(quota: Quota) -> String {
+    format!("TASUKI_QUOTAS_{}", quota.as_str().to_uppercase())
 }

@@ -19,8 +19,7 @@ use tokio::task::JoinSet;
 
 use super::load::now;
 use super::report::{Bar, median};
-use super::work::{SENDER, TARGET, caller_of, register_agents, teamspace};
-use tasuki::config::Config;
+use super::work::{SENDER, TARGET, caller_of, register_agents, teamspace, unlimited};
 use tasuki::node::Node;
 
 /// More than this, and the length of a conversation costs.
@@ -51,7 +50,7 @@ pub struct ConversationReport {
 }
 
 pub async fn run(plan: &ConversationPlan, folder: &Path) -> Result<ConversationReport> {
-    let config = Config { data: folder.to_owned(), ..Config::default() };
+    let config = unlimited(folder.to_owned());
     let (_keep_running, stopping) = watch::channel(false);
     let node = Node::start(&config, stopping)?;
     register_agents(&node.engine).await?;

@@ -35,8 +35,7 @@ use self::raw::Rows;
 use self::report::{Idle, Quartet, Report, Row, StoreReport};
 use self::stores::{Filled, Growing};
 use self::usage::Process;
-use self::work::EngineWalker;
-use tasuki::config::Config;
+use self::work::{EngineWalker, unlimited};
 use tasuki::node::Node;
 
 /// Caches fill and connections are made within a fraction of a second.
@@ -157,7 +156,7 @@ impl Bench<'_> {
             let runtime = runtime_beside_writer()?;
             runtime.block_on(async {
                 let (_keep_running, stopping) = watch::channel(false);
-                let node = Node::start(&Config { data: folder, ..Config::default() }, stopping)?;
+                let node = Node::start(&unlimited(folder), stopping)?;
                 let walker = EngineWalker::new(node.engine.clone())?;
                 let seen = drive(vec![walker; callers], window, Process::Own).await?;
                 node.stop().await;

@@ -149,6 +149,10 @@ impl Store for Recorder {
         self.inner.document(stream, hash)
     }
 
+    fn document_bytes(&self, seq: u64) -> Answer<u64> {
+        self.inner.document_bytes(seq)
+    }
+
     fn outcome(&self, scope: &KeyScope) -> Answer<Option<RecordedOutcome>> {
         self.inner.outcome(scope)
     }

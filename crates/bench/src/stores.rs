@@ -13,9 +13,8 @@ use tokio::sync::watch;
 use super::Progress;
 use super::http::Tokens;
 use super::load::{Meter, Walker, now};
-use super::work::{EngineWalker, SENDER, TARGET};
+use super::work::{EngineWalker, SENDER, TARGET, unlimited};
 use tasuki::client::{Call, Client};
-use tasuki::config::Config;
 use tasuki::node::Node;
 
 /// Enough callers to fill commit groups; more would only wait for each other.
@@ -91,7 +90,7 @@ pub async fn fill(
         None => 0,
     };
     let (_keep_running, stopping) = watch::channel(false);
-    let node = Node::start(&Config { data: folder.clone(), ..Config::default() }, stopping)?;
+    let node = Node::start(&unlimited(folder.clone()), stopping)?;
     let tokens = match smaller {
         Some(smaller) => smaller.tokens.clone(),
         None => issue_tokens(&Client::in_process(node.router.clone())).await?,

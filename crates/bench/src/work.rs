@@ -2,6 +2,7 @@
 //! time.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
@@ -15,9 +16,11 @@ use protocol::handoff::completion::Completion;
 use protocol::handoff::{Command, Offer};
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
+use protocol::quota::Quota;
 use protocol::time::Time;
 use protocol::{canonical, step};
 use serde_json::{Value, json};
+use tasuki::config::Config;
 
 use super::load::{Meter, Walker};
 
@@ -36,6 +39,12 @@ const SUMMARY: &str = "Two customers were charged twice when the payment gateway
     the change is on the branch; it sends the key, but it makes a new one for every attempt, which \
     is of no use. The tests pass because the fake gateway ignores the key altogether, so the fake \
     has to learn about keys first. Nothing of this is deployed, and the feature flag is off.";
+
+/// The settings of a server whose quotas are counted like any others, and never reached.
+pub fn unlimited(data: PathBuf) -> Config {
+    let quotas = Quota::ALL.map(|quota| (quota, u32::MAX)).into();
+    Config { data, quotas, ..Config::default() }
+}
 
 /// The package as a sender writes it.
 pub fn offer_json(task_id: &str) -> Value {

@@ -11,7 +11,8 @@
 //! 4. [`loops`]: what the server does by itself. [`Engine::queues`], [`Engine::outbox`].
 //! 5. [`read`]: reading, who may, and what a decision looks at. [`Engine::read`],
 //!    [`Engine::access`].
-//! 6. [`aaep`]: what agents announce, who hears it, and the answers. [`Engine::sessions`],
+//! 6. [`usage`]: what each caller uses, against its quotas. [`Engine::usage`].
+//! 7. [`aaep`]: what agents announce, who hears it, and the answers. [`Engine::sessions`],
 //!    [`Engine::listeners`].
 
 pub mod aaep;
@@ -22,11 +23,13 @@ pub mod ports;
 pub mod read;
 pub mod road;
 mod turns;
+pub mod usage;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64};
 
 use protocol::checkpoint::Signer;
+use protocol::quota::Limits;
 use protocol::row_mac::RowKey;
 use protocol::sealed_cursor::CursorKey;
 use protocol::session::reply_token::ReplyKey;
@@ -49,6 +52,7 @@ use ports::ids::Ids;
 use ports::store::Store;
 use read::{access, graphs, settings};
 use road::slots::Slots;
+use usage::Usage;
 
 /// A cheap handle; clones share everything.
 #[derive(Clone)]
@@ -69,6 +73,7 @@ pub struct Engine {
     write_tried_at: Arc<AtomicI64>,
     connections: Arc<connections::Connections>,
     counts: Arc<Counts>,
+    usage: Arc<Usage>,
     flows: Arc<dispatch::Flows>,
     roster: Arc<dispatch::Roster>,
     /// Rung when there is a new effect to carry out.
@@ -151,6 +156,7 @@ impl Engine {
             write_tried_at: Arc::default(),
             connections: Arc::default(),
             counts: Arc::default(),
+            usage: Arc::new(Usage::new(Limits::NONE)),
             flows: Arc::default(),
             roster: Arc::default(),
             outbox_bells: Arc::default(),
@@ -190,6 +196,17 @@ impl Engine {
     pub fn authenticating_rows_with(mut self, key: RowKey) -> Self {
         self.row_key = Some(Arc::new(key));
         self
+    }
+
+    /// Limits what each caller may use. Without this, everything is counted and nothing refused.
+    pub fn with_quotas(mut self, limits: Limits) -> Self {
+        self.usage = Arc::new(Usage::new(limits));
+        self
+    }
+
+    /// What each teamspace and principal uses.
+    pub fn usage(&self) -> &Usage {
+        &self.usage
     }
 
     /// The key with which cursors are made and read.

@@ -52,7 +52,6 @@ pub use shared::gateway::RequestLimits;
 pub use shared::operation::{Operation, Who};
 pub use shared::origin::{InvalidOrigin, Origins};
 pub use shared::problem::CODES;
-pub use shared::quotas::WriteLimits;
 
 /// The settings of the API, until it has routes.
 #[derive(Debug)]

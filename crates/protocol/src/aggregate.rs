@@ -89,6 +89,7 @@ impl Command {
             Command::Conversation(command) => command.name(),
             Command::Teamspace(teamspace::Command::Create { .. }) => "create_teamspace",
             Command::Teamspace(teamspace::Command::Configure { .. }) => "configure_teamspace",
+            Command::Teamspace(teamspace::Command::SetQuotas { .. }) => "set_quotas",
             Command::Graph(graph::Command::Save { .. }) => "save_graph",
             Command::Graph(graph::Command::Remove) => "remove_graph",
             Command::Subscription(command) => command.name(),

@@ -88,6 +88,25 @@ impl fmt::Display for Principal {
     }
 }
 
+/// Reads what [`Display`](fmt::Display) writes, as the record names principals.
+impl FromStr for Principal {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || "expected `agent:`, `operator:` or `customer:` and a name".to_owned();
+        if text == "system" {
+            return Ok(Principal::System);
+        }
+        let (kind, name) = text.split_once(':').ok_or_else(expected)?;
+        let name = name.parse::<AgentId>().map_err(|_| expected())?;
+        match kind {
+            "agent" => Ok(Principal::Agent(name)),
+            "operator" => Ok(Principal::Operator(name)),
+            "customer" => Ok(Principal::Customer(name)),
+            _ => Err(expected()),
+        }
+    }
+}
+
 impl Role {
     pub const ALL: [Role; 5] =
         [Role::Coordinator, Role::Researcher, Role::Executor, Role::Reviewer, Role::Integrator];

@@ -43,6 +43,7 @@ pub mod needs;
 pub mod notes;
 pub mod problem;
 pub mod queue;
+pub mod quota;
 pub mod rejection;
 pub mod roles;
 pub mod route;

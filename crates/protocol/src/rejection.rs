@@ -4,6 +4,7 @@
 use crate::conversation::not_heard::Why;
 use crate::handoff::Status;
 use crate::ids::{AgentId, HandoffId, TaskId, TransferId};
+use crate::quota::{Measure, Quota};
 use crate::session::Unanswered;
 use crate::time::{Span, Time};
 use crate::transfer::Status as TransferStatus;
@@ -121,6 +122,20 @@ pub enum Rejection {
     #[error("{}", describe_full(*.index, .what, *.n_max, *.retry_after))]
     SessionFull { index: usize, what: &'static str, n_max: u64, retry_after: Option<Span> },
 
+    /// As much was written as may be for now.
+    #[error("{}", describe_reached(*.quota, *.limit))]
+    QuotaReached { quota: Quota, limit: u64, retry_after: Span },
+
+    /// As much is kept, or open, as may be. `used` is counted as `limit` is.
+    #[error("{}", describe_quota(*.quota, *.limit, *.used))]
+    QuotaFull { quota: Quota, limit: u64, used: u64 },
+
+    /// What is left of the disk is reserved.
+    #[error(
+        "the disk is nearly full; what is left is kept for operators and for what ends something"
+    )]
+    StorageReserved,
+
     /// An answer that does not count. Its sender is not told why.
     #[error("the answer was not recorded")]
     NotAnswered { why: Unanswered },
@@ -181,6 +196,9 @@ impl Rejection {
             }
             Rejection::SessionFull { retry_after: Some(_), .. } => "rate_limited",
             Rejection::SessionFull { retry_after: None, .. } => "session_full",
+            Rejection::QuotaReached { .. } => "quota_reached",
+            Rejection::QuotaFull { .. } => "quota_full",
+            Rejection::StorageReserved => "storage_reserved",
             Rejection::NotAnswered { .. } => "not_answered",
         }
     }
@@ -222,6 +240,9 @@ impl Rejection {
             Rejection::NoDefaultQueue => Some("queue"),
             Rejection::QueueClosed { field, .. } => Some(field),
             Rejection::EventRefused { flaws, .. } => flaws.first().map(|flaw| flaw.field.as_str()),
+            Rejection::QuotaReached { quota, .. } | Rejection::QuotaFull { quota, .. } => {
+                Some(quota.as_str())
+            }
             Rejection::OwnershipConflict { .. }
             | Rejection::WrongState { .. }
             | Rejection::NotAllowed { .. }
@@ -239,6 +260,7 @@ impl Rejection {
             | Rejection::TooManySubscriptions { .. }
             | Rejection::TooManyWebhooks { .. }
             | Rejection::SessionFull { .. }
+            | Rejection::StorageReserved
             | Rejection::NotAnswered { .. } => None,
         }
     }
@@ -347,6 +369,27 @@ fn describe_full(index: usize, what: &str, n_max: u64, retry_after: Option<Span>
     match retry_after {
         Some(span) => format!("events[{index}]: at most {n_max} {what}; try again in {span}"),
         None => format!("events[{index}]: a session has at most {n_max} {what}"),
+    }
+}
+
+fn describe_reached(quota: Quota, limit: u64) -> String {
+    let name = quota.as_str();
+    format!("{name}: {limit} are used up for now; nothing was changed")
+}
+
+fn describe_quota(quota: Quota, limit: u64, used: u64) -> String {
+    let name = quota.as_str();
+    match quota.measure() {
+        Measure::Open(thing) => {
+            format!("{name}: {used} are open, of {limit}; {}", thing.freed_by())
+        }
+        Measure::Stored => format!(
+            "{name}: {used} MiB are kept, of {limit}; erasing makes room, and operators of the \
+             server can raise it"
+        ),
+        Measure::Requests | Measure::Sent | Measure::Entries | Measure::Daily => {
+            format!("{name}: {used} are used, of {limit}")
+        }
     }
 }
 

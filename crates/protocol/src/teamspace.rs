@@ -8,6 +8,7 @@ use crate::caller::Caller;
 use crate::form;
 use crate::handoff::sla::Slas;
 use crate::ledger::BadHistory;
+use crate::quota::SetQuotas;
 use crate::rejection::Rejection;
 use crate::time::Span;
 
@@ -54,6 +55,9 @@ pub struct Configuration {
     pub description: String,
     #[serde(default)]
     pub settings: Settings,
+    /// Its own quotas; for the others, those of the server hold. Operators of the server set them.
+    #[serde(default, skip_serializing_if = "SetQuotas::is_empty")]
+    pub quotas: SetQuotas,
 }
 
 /// Defaults for all work in the teamspace. Small and plain: every decision that asks for it gets a
@@ -92,12 +96,14 @@ pub struct Settings {
 pub enum Command {
     /// Creates a teamspace, once.
     Create { configuration: Configuration },
-    /// Replaces its whole configuration.
+    /// Replaces its whole configuration, except its quotas.
     Configure {
         configuration: Configuration,
         /// The revision that the caller has seen, if it wants that checked.
         revision: Option<u64>,
     },
+    /// Replaces its quotas. For operators of the server: the gateway lets no other caller ask.
+    SetQuotas { quotas: SetQuotas },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,6 +121,7 @@ pub fn decide(
         let (action, who) = match command {
             Command::Create { .. } => ("create a teamspace", "an operator"),
             Command::Configure { .. } => ("configure the teamspace", "an operator"),
+            Command::SetQuotas { .. } => ("set its quotas", "an operator of the server"),
         };
         return Err(Rejection::NotAllowed { action, who });
     }
@@ -132,11 +139,21 @@ pub fn decide(
             if let Some(given) = revision.filter(|given| *given != current) {
                 return Err(Rejection::RevisionOutdated { field: "revision", given, current });
             }
-            if state.is_some_and(|teamspace| teamspace.configuration == *configuration) {
-                return Ok(Vec::new());
-            }
-            Ok(vec![Event::Configured(configuration.clone())])
+            let quotas = state.map(|it| it.configuration.quotas.clone()).unwrap_or_default();
+            Ok(configured(state, Configuration { quotas, ..configuration.clone() }))
         }
+        Command::SetQuotas { quotas } => {
+            let known = state.map(|it| it.configuration.clone()).unwrap_or_default();
+            Ok(configured(state, Configuration { quotas: quotas.clone(), ..known }))
+        }
+    }
+}
+
+/// Nothing happens if all stays as it is.
+fn configured(state: Option<&Teamspace>, configuration: Configuration) -> Vec<Event> {
+    match state.is_some_and(|teamspace| teamspace.configuration == configuration) {
+        true => Vec::new(),
+        false => vec![Event::Configured(configuration)],
     }
 }
 
@@ -160,7 +177,7 @@ impl Event {
 }
 
 fn check(configuration: &Configuration) -> Result<(), Rejection> {
-    let Configuration { name, description, settings } = configuration;
+    let Configuration { name, description, settings, quotas: _ } = configuration;
     let invalid = |field: &str, expected: String| {
         Err(Rejection::SchemaInvalid { field: field.to_owned(), expected })
     };
@@ -206,6 +223,7 @@ mod tests {
     use super::*;
     use crate::caller::{Principal, Role};
     use crate::ids::TeamspaceId;
+    use crate::quota::Quota;
 
     #[test]
     fn a_teamspace_is_made_once_and_configured_often() {
@@ -231,9 +249,28 @@ mod tests {
     }
 
     #[test]
+    fn its_own_operators_leave_its_quotas_alone() {
+        let operator = caller("operator");
+        let mut state = None;
+        let quotas = SetQuotas::from([(Quota::TeamspaceGraphs, 3)]);
+        for (command, expected) in [
+            (configure("Red", None), "teamspace.configured 1"),
+            (Command::SetQuotas { quotas: quotas.clone() }, "teamspace.configured 2"),
+            (Command::SetQuotas { quotas: quotas.clone() }, "nothing"),
+            (configure("Red", None), "nothing"),
+            (configure("Blue", None), "teamspace.configured 3"),
+        ] {
+            assert_eq!(run(&mut state, &command, &operator), expected, "{command:?}");
+        }
+        let configuration = state.expect("it was configured").configuration;
+        assert_eq!((configuration.name.as_str(), configuration.quotas), ("Blue", quotas));
+    }
+
+    #[test]
     fn operators_say_what_it_is() {
         for who in ["agent", "coordinator", "customer", "system"] {
-            for command in [create("Red"), configure("Red", None)] {
+            let quotas = Command::SetQuotas { quotas: SetQuotas::new() };
+            for command in [create("Red"), configure("Red", None), quotas] {
                 assert_eq!(run(&mut None, &command, &caller(who)), "not_allowed", "{who}");
             }
         }

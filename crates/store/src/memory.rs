@@ -168,6 +168,11 @@ impl Store for Memory {
         answer(document.filter(|document| document.hash == hash).map(|found| found.text.clone()))
     }
 
+    fn document_bytes(&self, seq: u64) -> Answer<u64> {
+        let tables = self.tables();
+        answer(tables.documents.get(&seq).map_or(0, |document| document.text.len() as u64))
+    }
+
     fn outcome(&self, scope: &KeyScope) -> Answer<Option<RecordedOutcome>> {
         answer(self.tables().outcomes.get(scope).cloned())
     }

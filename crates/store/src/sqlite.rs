@@ -21,6 +21,7 @@ mod reader;
 mod rows;
 mod sign;
 mod sweep;
+mod usage_rows;
 mod write;
 mod writer;
 
@@ -276,6 +277,10 @@ impl Store for Sqlite {
     fn document(&self, stream: &Stream, hash: &str) -> Answer<Option<String>> {
         let (stream, hash) = (stream.clone(), hash.to_owned());
         self.inner.readers.ask_briefly(move |connection| rows::document(connection, &stream, &hash))
+    }
+
+    fn document_bytes(&self, seq: u64) -> Answer<u64> {
+        self.inner.readers.ask(move |connection| usage_rows::document_bytes(connection, seq))
     }
 
     fn outcome(&self, scope: &KeyScope) -> Answer<Option<RecordedOutcome>> {

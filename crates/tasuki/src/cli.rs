@@ -35,6 +35,7 @@ mod transfer_story;
 mod transfer_view;
 mod transfer_words;
 mod typist;
+mod usage;
 mod watch;
 mod webhook;
 
@@ -91,6 +92,8 @@ enum Command {
     Webhook(webhook::WebhookArgs),
     /// List effects that are not done, and retry those that were given up.
     Outbox(outbox::OutboxArgs),
+    /// Show what is used of the quotas; set those of a teamspace.
+    Usage(usage::UsageArgs),
     /// AAEP: announce, hear, answer, record, replay and check; look after its keys.
     Aaep(aaep::AaepArgs),
     /// Check an agent graph and try it out, offline; save it on a server.
@@ -218,6 +221,7 @@ async fn dispatch(command: Command) -> Result<u8> {
         Command::Chat(args) => chat::run(args).await,
         Command::Webhook(args) => webhook::run(args).await,
         Command::Outbox(args) => outbox::run(args).await,
+        Command::Usage(args) => usage::run(args).await,
         Command::Aaep(args) => aaep::run(args).await,
         Command::Graph(args) => graph::run(args).await,
         Command::Audit(args) => audit_commands::run(args).await,

@@ -13,10 +13,11 @@ use adapters::{artifacts, workq};
 use anyhow::{Context, Result, bail};
 use axum::http::Uri;
 use engine::loops::retention::{Archive, Retention};
-use gateways::http::{MetricsReaders, RequestLimits, WriteLimits};
+use gateways::http::{MetricsReaders, RequestLimits};
 use gateways::listen::ConnectionLimits;
 use gateways::rate::RateLimit;
 use protocol::json::Bounds;
+use protocol::quota::{Quota, SetQuotas};
 use protocol::time::Span;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
@@ -55,7 +56,9 @@ pub struct Config {
     pub messages: Messages,
     pub aaep: Aaep,
     pub limits: Limits,
-    pub quotas: Quotas,
+    pub storage: Storage,
+    /// Every quota; 0 is no limit.
+    pub quotas: SetQuotas,
 }
 
 /// Both or neither; empty means plain HTTP.
@@ -170,14 +173,18 @@ pub struct Limits {
     pub drain_ms: u64,
 }
 
-/// What may be written in a minute; 0 is no limit.
+/// The disk of the data folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Quotas {
-    pub customer_requests_per_minute: u32,
-    pub customer_kib_per_minute: u32,
-    pub member_kib_per_minute: u32,
-    pub teamspace_kib_per_minute: u32,
+pub struct Storage {
+    /// When less is free, only operators and what ends something may write; 0 is no reserve.
+    pub reserve_mib: u32,
+}
+
+impl Default for Storage {
+    fn default() -> Self {
+        Self { reserve_mib: 256 }
+    }
 }
 
 /// A setting that cannot be used, whether it comes from a flag, a variable or a file.
@@ -228,19 +235,8 @@ impl Default for Config {
                 request_ms: connections.request_ms_max,
                 drain_ms: connections.drain_ms_max,
             },
-            quotas: Quotas::default(),
-        }
-    }
-}
-
-impl Default for Quotas {
-    fn default() -> Self {
-        let limits = WriteLimits::default();
-        Self {
-            customer_requests_per_minute: limits.customer_requests_per_minute,
-            customer_kib_per_minute: limits.customer_kib_per_minute,
-            member_kib_per_minute: limits.member_kib_per_minute,
-            teamspace_kib_per_minute: limits.teamspace_kib_per_minute,
+            storage: Storage::default(),
+            quotas: Quota::ALL.map(|quota| (quota, quota.default_limit())).into(),
         }
     }
 }
@@ -433,12 +429,6 @@ impl Config {
             rate: RateLimit {
                 per_minute: at_least_one(limits.requests_per_second.saturating_mul(60)),
                 burst: at_least_one(limits.requests_burst),
-            },
-            writes: WriteLimits {
-                customer_requests_per_minute: self.quotas.customer_requests_per_minute,
-                customer_kib_per_minute: self.quotas.customer_kib_per_minute,
-                member_kib_per_minute: self.quotas.member_kib_per_minute,
-                teamspace_kib_per_minute: self.quotas.teamspace_kib_per_minute,
             },
             streams_max: limits.streams,
             streams_per_token_max: limits.streams_per_token,

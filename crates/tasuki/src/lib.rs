@@ -21,3 +21,4 @@ pub mod scripted;
 pub mod serve;
 pub mod socket;
 pub mod telemetry;
+mod usage;

@@ -28,6 +28,8 @@ use protocol::checkpoint::{Checkpoint, Signer};
 use protocol::ids::TeamspaceId;
 use protocol::ledger::Stream;
 use protocol::merkle::Edge;
+use protocol::quota::Limits;
+use protocol::row_mac::RowKey;
 use store::Sqlite;
 use store::sqlite::{FILE_NAME, ReadOnly, sign_rows};
 use tokio::sync::{mpsc, watch};
@@ -35,7 +37,7 @@ use tokio::task::JoinHandle;
 
 use crate::config::{self, Config};
 use crate::scripted::at_work::{self, AtWork};
-use crate::{audit, checkpoint_check, telemetry};
+use crate::{audit, checkpoint_check, telemetry, usage};
 
 /// The socket through which the command line reaches a running server.
 pub const CONTROL_SOCKET: &str = "control.sock";
@@ -86,11 +88,14 @@ impl Node {
         let engine = Engine::new(Arc::new(store), Arc::new(SystemClock), ids)
             .asking_with(signer.reply_key())
             .sealing_cursors_with(signer.cursor_key())
-            .authenticating_rows_with(row_key.clone());
+            .authenticating_rows_with(row_key.clone())
+            .with_quotas(Limits::default().with(&config.quotas));
         if let Some(newest) = newest {
             engine.access().note_time(newest.entry.at);
         }
         check_complete(config, &signer, &engine)?;
+        let n_uncounted = usage::fill(&engine, &config.data)?;
+        usage::look_at_disk(&engine, &config.data, config.storage.reserve_mib);
         let artifacts = Artifacts::new(config.artifacts.settings())?;
         let wake_key = signer.wake_key();
         let webhook = Webhook::new(wake_key.clone(), config.messages.wake_private_addresses);
@@ -99,16 +104,7 @@ impl Node {
         let retention = config.messages.retention(&config.data);
         let loops = engine.start(signer, Arc::new(checkpoints), outside, retention);
         let (stop_followers, stopped) = watch::channel(false);
-        let follow =
-            |log| audit_log::run(engine.clone(), config.data.clone(), log, stopped.clone());
-        let mut followers: Vec<_> = Log::ALL.map(|log| tokio::spawn(follow(log))).into();
-        followers.push(tokio::spawn(audit::scrub::run(
-            engine.clone(),
-            config.data.clone(),
-            row_key,
-            config.ledger.scrub_rows_per_second,
-            stopped.clone(),
-        )));
+        let followers = followers(config, &engine, row_key, n_uncounted, &stopped);
         let connections = Arc::new(ConnectionCounts::default());
         let proxies =
             TrustedProxies::parse(&config.trusted_proxies).context("cannot use trusted_proxies")?;
@@ -157,6 +153,26 @@ impl Node {
             }
         }
     }
+}
+
+/// What runs beside the engine: the logs, the scrub, and the count of what is used.
+fn followers(
+    config: &Config,
+    engine: &Engine,
+    row_key: RowKey,
+    n_uncounted: u64,
+    stopped: &watch::Receiver<bool>,
+) -> Vec<JoinHandle<()>> {
+    let (engine, data) = (|| engine.clone(), || config.data.clone());
+    let follow = |log| audit_log::run(engine(), data(), log, stopped.clone());
+    let mut followers: Vec<_> = Log::ALL.map(|log| tokio::spawn(follow(log))).into();
+    let rows_per_second = config.ledger.scrub_rows_per_second;
+    let scrub = audit::scrub::run(engine(), data(), row_key, rows_per_second, stopped.clone());
+    let stored = usage::count_stored(engine(), data(), n_uncounted, stopped.clone());
+    let reserve_mib = config.storage.reserve_mib;
+    let reserve = usage::keep_reserve(engine(), data(), reserve_mib, stopped.clone());
+    followers.extend([tokio::spawn(scrub), tokio::spawn(stored), tokio::spawn(reserve)]);
+    followers
 }
 
 /// A trigger of others can make the database forget what the server acknowledges.

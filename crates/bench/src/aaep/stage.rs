@@ -10,7 +10,6 @@ use super::super::child::Server;
 use super::super::http::Tokens;
 use super::super::{blocking, stores, work};
 use tasuki::client::{Call, Client};
-use tasuki::config::Config;
 use tasuki::node::Node;
 
 /// The agent that announces.
@@ -32,7 +31,7 @@ impl Stage {
     pub async fn open(within: &Path, name: &str, n_people: usize) -> Result<Self> {
         let folder = stores::empty(within, name)?;
         let (_keep_running, stopping) = watch::channel(false);
-        let node = Node::start(&Config { data: folder.clone(), ..Config::default() }, stopping)?;
+        let node = Node::start(&work::unlimited(folder.clone()), stopping)?;
         work::register_agents(&node.engine).await?;
         let client = Client::in_process(node.router.clone());
         let tokens = stores::issue_tokens(&client).await?;

@@ -68,9 +68,12 @@ impl Listeners<'_> {
         let command = Command::Subscription(subscription::Command::Open(Box::new(open)));
         match self.engine.submit(caller, subscription_stream(caller, &id), command, None).await {
             Ok(_) => Ok(Ok(accepted(host, &id, honored))),
-            Err(SubmitError::Rejected(rejection @ Rejection::TooManySubscriptions { .. })) => {
-                Ok(Err(Rejected::because(Reason::RateLimit, rejection.to_string())))
-            }
+            Err(SubmitError::Rejected(
+                rejection @ (Rejection::TooManySubscriptions { .. }
+                | Rejection::QuotaReached { .. }
+                | Rejection::QuotaFull { .. }
+                | Rejection::StorageReserved),
+            )) => Ok(Err(Rejected::because(Reason::RateLimit, rejection.to_string()))),
             Err(SubmitError::Rejected(rejection @ Rejection::NotAllowed { .. })) => {
                 Ok(Err(Rejected::because(Reason::AuthorizationDenied, rejection.to_string())))
             }

@@ -307,6 +307,7 @@ fn may_need_action(entry: &Entry) -> bool {
         | Subject::Token(_)
         | Subject::Graph(_)
         | Subject::Subscription(_)
+        | Subject::Webhook(_)
         | Subject::Message(_)
         | Subject::Teamspace
         | Subject::Ledger => false,

@@ -1,6 +1,8 @@
 //! Erasing all that was said in a conversation or a session, entry by entry and on the record. What
 //! is erased stays erased, so a caller that was interrupted repeats the request, which continues.
 
+use std::sync::Arc;
+
 use protocol::caller::Caller;
 use protocol::ledger::{Erased, Stream};
 use protocol::rejection::Rejection;
@@ -94,6 +96,21 @@ impl Ledger<'_> {
             }
         }
         Ok(ErasedAll { n_erased: left.len(), has_more })
+    }
+
+    /// Who wrote an entry that is not erased, and how many bytes are kept of it.
+    pub(crate) async fn stored_at(
+        self,
+        stream: &Stream,
+        position: u64,
+    ) -> Result<Option<(Arc<str>, u64)>, StoreError> {
+        let page = self.engine.store.history_from(stream, position, 1).await?;
+        let Some(Sequenced { seq, entry }) = page.into_iter().next() else { return Ok(None) };
+        let Some(body) = entry.body.text().filter(|_| entry.position == position) else {
+            return Ok(None);
+        };
+        let n_document = self.engine.store.document_bytes(seq).await?;
+        Ok(Some((Arc::clone(&entry.actor), body.len() as u64 + n_document)))
     }
 
     /// The positions whose bodies are still there, the oldest first.

@@ -71,6 +71,9 @@ pub trait Store: Send + Sync + 'static {
     /// handoff has the last that came with any of its entries, a graph the one of its last entry.
     fn document(&self, stream: &Stream, hash: &str) -> Answer<Option<String>>;
 
+    /// The size of the document that came with an entry; 0 if there is none, or it was erased.
+    fn document_bytes(&self, seq: u64) -> Answer<u64>;
+
     fn outcome(&self, scope: &KeyScope) -> Answer<Option<RecordedOutcome>>;
 
     /// Entries in the order of [`Entries`], at most `limit`, and at most [`READ_BYTES_MAX`] of

@@ -55,7 +55,11 @@ impl Engine {
     }
 
     /// Whether the server wrote a snapshot. One that it did not write is counted and logged.
-    fn check_snapshot(&self, row: SnapshotRow<'_>, mac: Option<Mac>) -> Result<(), StoreError> {
+    pub(crate) fn check_snapshot(
+        &self,
+        row: SnapshotRow<'_>,
+        mac: Option<Mac>,
+    ) -> Result<(), StoreError> {
         if self.row_key.is_none() || mac == self.snapshot_mac(row) {
             return Ok(());
         }

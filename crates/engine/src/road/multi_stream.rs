@@ -3,6 +3,8 @@
 //! existing part before that of its parent, never the other way round, and no other command knows
 //! a stream that this command creates.
 
+use std::collections::VecDeque;
+
 use protocol::ledger::Stream;
 use protocol::rejection::Rejection;
 use protocol::step::{self, Change, Command, Context, HoldWrite};
@@ -14,7 +16,8 @@ use crate::ports::store::StoreError;
 use crate::road::holds::AssumedHolds;
 use crate::road::pending_commit::PendingCommit;
 use crate::road::slots::{Durability, Latest, StreamTurn};
-use crate::road::submit::{Attempt, Submission, SubmitError};
+use crate::road::submit::{Attempt, Next, Submission, SubmitError};
+use crate::usage::Reservation;
 
 /// The stream that was asked, with its turn taken and the command decided.
 pub struct First {
@@ -73,7 +76,32 @@ impl Engine {
                 }
             }
         }
-        self.write_together(asked, first, others, changes).await
+        match self.admit_all(asked, &first, &others, &changes) {
+            Ok(reservations) => {
+                let others = others.into_iter().zip(changes).collect();
+                self.write_together(asked, first, others, reservations).await
+            }
+            Err(rejection) => {
+                first.turn.put(first.latest.clone());
+                drop((first.turn, others));
+                self.refuse(asked, rejection, &first.latest, holds).await
+            }
+        }
+    }
+
+    /// Counts all changes against the quotas of the caller, in their order, or none. Which of them
+    /// may be refused depends on what was asked.
+    fn admit_all(
+        &self,
+        asked: &Submission<'_>,
+        first: &First,
+        others: &[Other],
+        changes: &[Change],
+    ) -> Result<VecDeque<Box<Reservation>>, Rejection> {
+        let others = others.iter().zip(changes).filter(|(_, change)| !change.events.is_empty());
+        let others = others.map(|(other, change)| (&other.latest, change, other.now));
+        let all = std::iter::once((&first.latest, &first.change, first.now)).chain(others);
+        all.map(|(latest, change, now)| self.admit(asked, latest, change, now)).collect()
     }
 
     async fn take_turn(
@@ -112,16 +140,19 @@ impl Engine {
         &self,
         asked: &Submission<'_>,
         first: First,
-        others: Vec<Other>,
-        changes: Vec<Change>,
+        others: Vec<(Other, Change)>,
+        mut reservations: VecDeque<Box<Reservation>>,
     ) -> Result<Attempt, SubmitError> {
-        let begin = changes.iter().flat_map(|change| &change.begin);
+        let begin = others.iter().flat_map(|(_, change)| &change.begin);
         let outside = Rings::of(first.change.begin.iter().chain(begin));
-        let prepared = self.prepare(asked, &first.turn, &first.latest, first.change, first.now);
-        first.turn.put(prepared.next);
+        let mut reserved = || reservations.pop_front().expect("every change was admitted");
+        let First { turn: first_turn, latest, change, now } = first;
+        let next = Next { latest: &latest, change, now, reservation: reserved() };
+        let prepared = self.prepare(asked, &first_turn, next);
+        first_turn.put(prepared.next);
         let (mut commits, mut notifiers) = (vec![prepared.commit], vec![prepared.notifier]);
         let mut turns = Vec::new();
-        for (other, change) in others.into_iter().zip(changes) {
+        for (other, change) in others {
             assert!(change.then.is_empty(), "what moves along asks nothing of others");
             if change.events.is_empty() {
                 other.turn.put(other.latest);
@@ -129,14 +160,16 @@ impl Engine {
             }
             let along =
                 Submission { stream: &other.stream, command: &other.command, key: None, ..*asked };
-            let prepared = self.prepare(&along, &other.turn, &other.latest, change, other.now);
+            let Other { latest, now, .. } = &other;
+            let next = Next { latest, change, now: *now, reservation: reserved() };
+            let prepared = self.prepare(&along, &other.turn, next);
             other.turn.put(prepared.next);
             commits.push(prepared.commit);
             notifiers.push(prepared.notifier);
             turns.push(other.turn);
         }
         let receipt = self.store.commit_together(commits);
-        drop((first.turn, turns));
+        drop((first_turn, turns));
         let written = PendingCommit::of_several(receipt, notifiers).settle().await;
         self.outbox_bells.ring(outside);
         self.settle(asked, prepared.done, written)

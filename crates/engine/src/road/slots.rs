@@ -17,6 +17,8 @@ use protocol::step::State;
 use protocol::time::Time;
 use tokio::sync::{Notify, OwnedMutexGuard};
 
+use crate::usage::Reservation;
+
 /// How many streams a generation remembers. Two generations of small snapshots stay within a few
 /// megabytes, and cover far more streams than are in motion at once.
 const GENERATION_STREAMS_MAX: usize = 2_048;
@@ -56,10 +58,12 @@ pub struct Announced {
 }
 
 /// Held by the task that waits for a commit. If it is dropped without an announcement, the commit
-/// counts as failed: then only the store knows. Until then it keeps the slot in use.
+/// counts as failed: then only the store knows, and what was reserved for it is taken back. Until
+/// then it keeps the slot in use.
 #[derive(Debug)]
 pub struct CommitNotifier {
     announced: Arc<Announced>,
+    reservation: Option<Box<Reservation>>,
     _slot: Slot,
 }
 
@@ -110,10 +114,13 @@ impl StreamTurn {
 
     /// A notifier that announces whether the next state was written, and the status that receives
     /// this.
-    pub fn notifier(&self) -> (CommitNotifier, WriteStatus) {
+    pub(crate) fn notifier(&self, reservation: Box<Reservation>) -> (CommitNotifier, WriteStatus) {
         let announced = Arc::<Announced>::default();
-        let notifier =
-            CommitNotifier { announced: Arc::clone(&announced), _slot: self.slot.clone() };
+        let notifier = CommitNotifier {
+            announced: Arc::clone(&announced),
+            reservation: Some(reservation),
+            _slot: self.slot.clone(),
+        };
         (notifier, WriteStatus::Announced(announced))
     }
 }
@@ -193,7 +200,10 @@ impl Announced {
 }
 
 impl CommitNotifier {
-    pub fn durable(self) {
+    pub fn durable(mut self) {
+        if let Some(reservation) = self.reservation.take() {
+            reservation.keep();
+        }
         self.announce(DURABLE);
     }
 

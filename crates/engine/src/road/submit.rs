@@ -24,6 +24,7 @@ use crate::road::multi_stream::First;
 use crate::road::outcomes;
 use crate::road::pending_commit::PendingCommit;
 use crate::road::slots::{CommitNotifier, Durability, Latest, StreamTurn};
+use crate::usage::Reservation;
 
 /// A conflict means that another command made progress, so a few tries are enough. More mean that
 /// something is wrong, and the caller is told.
@@ -128,7 +129,11 @@ impl Engine {
         span.record("outcome", outcome_code(&result));
         match &result {
             Ok(_) => {}
-            Err(SubmitError::Rejected(_) | SubmitError::KeyReused) => {
+            Err(SubmitError::Rejected(rejection)) => {
+                self.counts.rejected.fetch_add(1, Ordering::Relaxed);
+                self.usage.note(rejection);
+            }
+            Err(SubmitError::KeyReused) => {
                 self.counts.rejected.fetch_add(1, Ordering::Relaxed);
             }
             Err(SubmitError::Contended | SubmitError::Behind(_) | SubmitError::Store(_)) => {
@@ -144,11 +149,21 @@ impl Engine {
         mut assumed: AssumedStream,
     ) -> Result<Done, SubmitError> {
         self.ledger().check_may_write(asked.command)?;
+        let freed = if let Command::Erase { position, .. } = asked.command {
+            Box::pin(self.ledger().stored_at(asked.stream, *position)).await?
+        } else {
+            None
+        };
         let mut holds = AssumedHolds::Free;
         for _ in 0..ATTEMPTS_MAX {
             let assumed = std::mem::replace(&mut assumed, AssumedStream::Unknown);
             match self.attempt(asked, assumed, &holds).await? {
-                Attempt::Done(done) => return Ok(done),
+                Attempt::Done(done) => {
+                    if let Some((actor, n_bytes)) = freed {
+                        self.usage.free(&asked.stream.teamspace, &actor, n_bytes);
+                    }
+                    return Ok(done);
+                }
                 Attempt::Again => {}
                 Attempt::AgainReading { told } => holds = AssumedHolds::Read { told },
             }
@@ -243,8 +258,16 @@ impl Engine {
                 Decided::Together(latest, Box::new(change), now)
             }
             Ok(change) if !change.events.is_empty() => {
+                let reservation = match self.admit(asked, &latest, &change, now) {
+                    Ok(reservation) => reservation,
+                    Err(rejection) => {
+                        turn.put(latest.clone());
+                        return Decided::Refused(latest, rejection);
+                    }
+                };
                 let rings = Rings::of(&change.begin);
-                let prepared = self.prepare(asked, turn, &latest, change, now);
+                let next = Next { latest: &latest, change, now, reservation };
+                let prepared = self.prepare(asked, turn, next);
                 // Before the commit can finish: after it, no reader may see the old state.
                 turn.put(prepared.next);
                 let receipt = self.store.commit(prepared.commit);
@@ -319,10 +342,9 @@ impl Engine {
         &self,
         asked: &Submission<'_>,
         turn: &StreamTurn,
-        latest: &Latest,
-        change: Change,
-        now: Time,
+        next: Next<'_>,
     ) -> Prepared {
+        let Next { latest, change, now, reservation } = next;
         let actor: Arc<str> = asked.caller.principal.to_string().into();
         let mut head = latest.head;
         let mut position = latest.position;
@@ -343,7 +365,7 @@ impl Engine {
             head = entry.hash;
             entries.push(entry);
         }
-        let (notifier, status) = turn.notifier();
+        let (notifier, status) = turn.notifier(reservation);
         let state = Arc::new(change.state);
         let next = Latest { state: Some(Arc::clone(&state)), position, head, at: now, status };
         let done =
@@ -421,6 +443,14 @@ pub(crate) struct Submission<'a> {
 enum AssumedStream {
     Unknown,
     Absent,
+}
+
+/// A change that may be committed, and the state that it follows on.
+pub(crate) struct Next<'a> {
+    pub latest: &'a Latest,
+    pub change: Change,
+    pub now: Time,
+    pub reservation: Box<Reservation>,
 }
 
 pub(crate) struct Prepared {

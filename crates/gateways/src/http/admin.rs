@@ -1,4 +1,4 @@
-//! For people who run a teamspace or the server: tokens, teamspaces, outbox, ledger, probes.
+//! For people who run a teamspace or the server: tokens, teamspaces, usage, outbox, ledger, probes.
 
 pub mod ledger;
 pub mod operations;
@@ -8,6 +8,7 @@ pub mod state;
 pub mod teamspaces;
 pub mod token_view;
 pub mod tokens;
+pub mod usage;
 
 use axum::Router;
 
@@ -24,6 +25,8 @@ pub fn routes(admin: Admin) -> Router {
         .route("/v1/tokens/{token}/revoke", |at| at.post(tokens::revoke))
         .route("/v1/teamspace", |at| at.get(teamspaces::show).put(teamspaces::configure))
         .route("/v1/teamspaces", |at| at.get(teamspaces::list).post(teamspaces::create))
+        .route("/v1/usage", |at| at.get(usage::show))
+        .route("/v1/quotas", |at| at.put(usage::set_quotas))
         .route("/v1/outbox", |at| at.get(outbox::list))
         .route("/v1/outbox/revive", |at| at.post(outbox::revive))
         .route("/v1/ledger/fork", |at| at.post(ledger::fork))

@@ -16,7 +16,6 @@ pub mod origin;
 pub mod paging;
 pub mod problem;
 pub mod query;
-pub mod quotas;
 pub mod routes;
 pub mod socket;
 pub mod sockets;

@@ -40,6 +40,7 @@ use crate::fork::Forked;
 use crate::handoff::event::Event as HandoffEvent;
 use crate::handoff::sla::Slas;
 use crate::ledger::Erased;
+use crate::quota::{Quota, SetQuotas};
 use crate::step::Event;
 use crate::teamspace::{self, Configuration, Settings};
 use crate::time::Span;
@@ -323,6 +324,7 @@ fn teamspace_shapes() -> Vec<(&'static str, Event)> {
             strong_consent_required: false,
             verifier_required: true,
         },
+        quotas: SetQuotas::new(),
     };
     vec![
         ("least", Event::Teamspace(teamspace::Event::Created(least.clone()))),
@@ -330,6 +332,7 @@ fn teamspace_shapes() -> Vec<(&'static str, Event)> {
         ("least", Event::Teamspace(teamspace::Event::Configured(least))),
         ("most", Event::Teamspace(teamspace::Event::Configured(most.clone()))),
         ("consent", Event::Teamspace(teamspace::Event::Configured(consent(most.clone())))),
+        ("quotas", Event::Teamspace(teamspace::Event::Configured(quotas(most.clone())))),
         ("silence", Event::Teamspace(teamspace::Event::Configured(silence(most)))),
     ]
 }
@@ -341,6 +344,11 @@ fn consent(configuration: Configuration) -> Configuration {
         ..configuration.settings
     };
     Configuration { settings, ..configuration }
+}
+
+fn quotas(configuration: Configuration) -> Configuration {
+    let quotas = SetQuotas::from([(Quota::TeamspaceStoredMib, 1024), (Quota::MemberDrafts, 0)]);
+    Configuration { quotas, ..configuration }
 }
 
 fn silence(configuration: Configuration) -> Configuration {

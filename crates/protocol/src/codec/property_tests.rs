@@ -12,7 +12,7 @@ mod webhooks;
 
 use std::collections::BTreeSet;
 
-use proptest::collection::{btree_set, vec};
+use proptest::collection::{btree_map, btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -40,6 +40,7 @@ use crate::ids::{AgentId, TaskId, ThreadId};
 use crate::ledger::Erased;
 use crate::message::event::{Delivered, Event as MessageEvent, Expired, Failed, Read, Sent, Woken};
 use crate::message::{self, Kind as MessageKind};
+use crate::quota::Quota;
 use crate::step::Event;
 use crate::teamspace::{self, Configuration, Settings};
 use crate::time::Time;
@@ -366,7 +367,8 @@ fn tokens() -> impl Strategy<Value = Event> {
 
 fn teamspaces() -> impl Strategy<Value = Event> {
     let flags = (any::<[bool; 4]>(), any::<[Option<u32>; 3]>());
-    (text(), text(), flags).prop_map(|(name, description, (flags, numbers))| {
+    let quotas = btree_map(select(&Quota::ALL), any::<u32>(), 0..4);
+    (text(), text(), flags, quotas).prop_map(|(name, description, (flags, numbers), quotas)| {
         let [consent_seconds, message_retention_days, session_silence_minutes] = numbers;
         let [evidence_required, verifier_required, strong_consent_required, is_new] = flags;
         let sla = Slas::default();
@@ -379,7 +381,7 @@ fn teamspaces() -> impl Strategy<Value = Event> {
             strong_consent_required,
             verifier_required,
         };
-        let configuration = Configuration { name, description, settings };
+        let configuration = Configuration { name, description, settings, quotas };
         Event::Teamspace(match is_new {
             true => teamspace::Event::Created(configuration),
             false => teamspace::Event::Configured(configuration),

@@ -8,6 +8,7 @@ use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
 use engine::ports::store::{Answer, Due, Sealed, Sequenced, Snapshot, StoreError};
+use engine::usage::{OpenCount, StoredCount};
 use protocol::ids::TeamspaceId;
 use protocol::ledger::Stream;
 use protocol::step::{Deadline, HoldState};
@@ -17,7 +18,7 @@ use tokio::sync::oneshot;
 
 use super::audit_rows::{self, DocumentRow, LedgerRow, SnapshotPlace, SnapshotRow, TranscriptRow};
 use super::derived_rows::{self, HoldRow, OutboxRow, OutcomeRow, PartyRow};
-use super::{OpenError, broken, marks, migrate, open_for_reading, rows};
+use super::{OpenError, broken, marks, migrate, open_for_reading, rows, usage_rows};
 
 /// One per core of a small machine: reads are short and come from the page cache.
 const READERS: usize = 2;
@@ -305,6 +306,21 @@ impl ReadOnly {
         task_id: &str,
     ) -> Result<Vec<(Stream, String)>, StoreError> {
         derived_rows::handoffs_of_task(&self.connection, teamspace, task_id).map_err(broken)
+    }
+
+    /// All that is open, by owner.
+    pub fn open_counts(&self) -> Result<Vec<OpenCount>, StoreError> {
+        usage_rows::open_counts(&self.connection).map_err(broken)
+    }
+
+    /// The bytes that are kept of the entries from one to another, by who wrote them.
+    pub fn stored_counts(&self, from: u64, to: u64) -> Result<Vec<StoredCount>, StoreError> {
+        usage_rows::stored_counts(&self.connection, from, to).map_err(broken)
+    }
+
+    /// The teamspaces in the order of their names.
+    pub fn teamspaces(&self) -> Result<Vec<TeamspaceId>, StoreError> {
+        rows::teamspaces(&self.connection, None, usize::MAX).map_err(broken)
     }
 
     /// SQLite's own check of its file, indexes included: `None` when it is sound.

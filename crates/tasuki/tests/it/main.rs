@@ -33,6 +33,7 @@ mod pages;
 mod pains;
 mod power_loss;
 mod python;
+mod quotas;
 mod receiver;
 mod refusals;
 mod retention;

@@ -173,7 +173,8 @@ async fn receive(
     text: &str,
 ) -> Result<(), NotReceived> {
     let caller = &mount.asker.caller;
-    gateway.quotas.take(caller, text.len(), gateway.now_ms())?;
+    let now = gateway.engine.clock().now();
+    gateway.engine.usage().send(caller, text.len(), now).map_err(Problem::from)?;
     match message::read(text).map_err(NotReceived::Garbage)? {
         Said::Words(words) => drop(begin(gateway, mount, via, words).await?),
         Said::Reply(reply) => {

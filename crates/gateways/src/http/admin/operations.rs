@@ -7,12 +7,13 @@ use super::teamspaces::{
 };
 use super::token_view::{TokenIssued, TokenView};
 use super::tokens::IssueInput;
+use super::usage::{QuotasInput, UsageInput, UsageView};
 use crate::http::shared::input::Nothing;
 use crate::http::shared::operation::{Operation, Response, Who, action, read, schema};
 use crate::http::shared::paging::{ListPage, PageInput};
 
-/// Tokens and teamspaces.
-pub const ACCESS: [Operation; 7] = [
+/// Tokens, teamspaces, and what they use.
+pub const ACCESS: [Operation; 9] = [
     Operation {
         who: Who::Operator,
         query: Some(schema::<PageInput>),
@@ -67,6 +68,22 @@ pub const ACCESS: [Operation; 7] = [
             "/v1/teamspaces",
             "create_teamspace",
             "Makes a teamspace and the token of its first operator, shown once.",
+        )
+    },
+    Operation {
+        query: Some(schema::<UsageInput>),
+        response: Response::Json(schema::<UsageView>),
+        ..read("/v1/usage", "show_usage", "Shows what you use of your quotas.")
+    },
+    Operation {
+        method: "put",
+        who: Who::Operator,
+        request: Some(schema::<QuotasInput>),
+        response: Response::Json(schema::<UsageView>),
+        ..read(
+            "/v1/quotas",
+            "set_quotas",
+            "Sets the quotas of a teamspace, for operators of the whole server.",
         )
     },
 ];

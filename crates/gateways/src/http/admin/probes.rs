@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use protocol::rejection::Rejection;
 use serde_json::json;
 
 use crate::http::admin::state::{Admin, MetricsReaders};
@@ -28,6 +29,9 @@ pub async fn readyz(State(gateway): State<Gateway>) -> Result<Json<serde_json::V
     // token.
     gateway.engine.ledger().newest().await?;
     gateway.engine.ledger().check_writable().await?;
+    if gateway.engine.usage().is_disk_reserved() {
+        return Err(Rejection::StorageReserved.into());
+    }
     Ok(Json(json!({ "status": "ready" })))
 }
 

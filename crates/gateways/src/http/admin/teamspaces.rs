@@ -115,7 +115,7 @@ pub async fn configure(
     let asker = write.asker.operator()?;
     let key = write.key.for_action("configure_teamspace", None);
     let ConfigureInput { name, description, settings, revision } = input;
-    let configuration = Configuration { name, description, settings };
+    let configuration = Configuration { name, description, settings, ..Configuration::default() };
     let command = step::Command::Teamspace(Command::Configure { configuration, revision });
     let stream = Stream::of_teamspace(asker.caller.teamspace.clone());
     gateway.engine.submit(&asker.caller, stream, command, Some(key)).await?;
@@ -152,7 +152,7 @@ pub async fn create(
     // An operator of the server acts in the new teamspace this once, and only if it has no members.
     let caller = Caller { teamspace: teamspace.clone(), ..asker.caller };
     check_is_new(&gateway, &teamspace).await?;
-    let configuration = Configuration { name, description, settings };
+    let configuration = Configuration { name, description, settings, ..Configuration::default() };
     let command = step::Command::Teamspace(Command::Create { configuration });
     let stream = Stream::of_teamspace(teamspace.clone());
     // Without a key, like every token: the secret is not stored, so a retry could not be answered.
@@ -220,7 +220,7 @@ fn view(teamspace: &TeamspaceId, item: Option<&Item>) -> TeamspaceView {
     let known = item.and_then(|item| item.state.as_teamspace().cloned());
     let unknown = || Teamspace { configuration: Configuration::default(), revision: 0 };
     let Teamspace { configuration, revision } = known.unwrap_or_else(unknown);
-    let Configuration { name, description, settings } = configuration;
+    let Configuration { name, description, settings, quotas: _ } = configuration;
     TeamspaceView {
         teamspace: teamspace.to_string(),
         name,

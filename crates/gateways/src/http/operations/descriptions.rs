@@ -5,7 +5,7 @@ pub fn of(id: &str) -> &'static str {
     DESCRIPTIONS.iter().find(|(known, _)| *known == id).map_or("", |(_, text)| text)
 }
 
-const DESCRIPTIONS: [(&str, &str); 128] = [
+const DESCRIPTIONS: [(&str, &str); 130] = [
     (
         "list_handoffs",
         "Returns the handoffs of the teamspace that you may see. Narrow the list with the \
@@ -461,6 +461,16 @@ const DESCRIPTIONS: [(&str, &str); 128] = [
         "For an operator of the default teamspace, who does not become a member. The token \
          in the answer is shown once.",
     ),
+    (
+        "show_usage",
+        "Agents see their own share. Operators also see that of the teamspace, and the members \
+         that use most; those of the server name any `teamspace`.",
+    ),
+    (
+        "set_quotas",
+        "For an operator of the default teamspace. Quotas that are not named go back to those of \
+         the server; 0 is no limit.",
+    ),
     ("purge_messages", "Up to 200 messages at a time. Ask again while `has_more` is `true`."),
     (
         "list_outbox",
@@ -484,8 +494,8 @@ const DESCRIPTIONS: [(&str, &str); 128] = [
     ),
     (
         "ready",
-        "Answers `200` when the store can be read and the server is not stopping, and `503` \
-         otherwise.",
+        "Answers `200` when the store can be read and written to and the server is not stopping, \
+         and `503` or `507` otherwise.",
     ),
     (
         "metrics",

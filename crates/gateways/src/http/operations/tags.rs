@@ -48,8 +48,8 @@ pub const TAGS: [Tag; 12] = [
     },
     Tag {
         name: "Access",
-        description: "Tokens and teamspaces.",
-        paths: &["v1/tokens", "v1/teamspace"],
+        description: "Tokens, teamspaces, and what they use.",
+        paths: &["v1/tokens", "v1/teamspace", "v1/usage", "v1/quotas"],
     },
     Tag { name: "Events", description: "The ledger, live.", paths: &["v1/events", "ws"] },
     Tag {

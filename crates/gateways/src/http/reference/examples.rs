@@ -87,7 +87,7 @@ const DEPTH_MAX: usize = 8;
 const OPTIONAL_MAX: usize = 2;
 
 /// Requests of which a schema says too little to make an example.
-const REQUESTS: [(&str, &str); 6] = [
+const REQUESTS: [(&str, &str); 7] = [
     (
         "announce_events",
         r#"{"@context":"https://aaep-protocol.org/context/v1",
@@ -119,6 +119,7 @@ const REQUESTS: [(&str, &str); 6] = [
             {"id":"triage","kind":"router","default":"helper"},
             {"id":"helper","kind":"specialist","agent":"bob"}]}"#,
     ),
+    ("set_quotas", r#"{"teamspace":"billing","quotas":{"teamspace_stored_mib":10240}}"#),
 ];
 
 /// The example of a request that is written by hand.

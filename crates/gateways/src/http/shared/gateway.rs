@@ -14,7 +14,6 @@ use tokio::sync::watch;
 use super::credential::Credential;
 use super::metrics::Metrics;
 use super::origin::Origins;
-use crate::http::shared::quotas::{Quotas, WriteLimits};
 use crate::listen::ConnectionCounts;
 use crate::proxy::TrustedProxies;
 use crate::rate::{RateLimit, RateLimiter};
@@ -31,8 +30,6 @@ pub struct RequestLimits {
     pub json: Bounds,
     /// Per token; past it the answer is `rate_limited` with `Retry-After`.
     pub rate: RateLimit,
-    /// What may be written; past it the answer is `quota_reached` with `Retry-After`.
-    pub writes: WriteLimits,
     /// Live streams in all, and per token; past them the answer is `too_many_streams`.
     pub streams_max: usize,
     pub streams_per_token_max: usize,
@@ -59,7 +56,6 @@ pub struct Shared {
     pub engine: Engine,
     pub limits: RequestLimits,
     pub rate: RateLimiter,
-    pub quotas: Quotas,
     /// Failed logins, by address. A secret cannot be guessed, but guesses must not be cheap.
     pub failures: RateLimiter,
     pub proxies: TrustedProxies,
@@ -84,7 +80,6 @@ impl Gateway {
         Self(Arc::new(Shared {
             metrics: Metrics::new(engine.clone(), connections),
             rate: RateLimiter::new(limits.rate),
-            quotas: Quotas::new(limits.writes),
             failures: RateLimiter::new(FAILED_LOGINS),
             engine,
             limits,

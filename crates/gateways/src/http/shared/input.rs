@@ -185,20 +185,22 @@ pub async fn read_within_quota(
 ) -> Result<Bytes, Problem> {
     let announced = body.size_hint().lower();
     let n_announced = usize::try_from(announced).unwrap_or(usize::MAX).min(bytes_max);
-    gateway.quotas.take(caller, n_announced, gateway.now_ms())?;
+    let usage = gateway.engine.usage();
+    usage.send(caller, n_announced, gateway.engine.clock().now())?;
     let (mut n_taken, mut n_read, mut refused) = (n_announced, 0, None);
     let goes_on = |n_bytes: usize| {
         n_read += n_bytes;
         if n_read > n_taken {
             let n_more = (n_read - n_taken).next_multiple_of(1024);
             n_taken += n_more;
-            refused = gateway.quotas.take_more(caller, n_more, gateway.now_ms()).err();
+            let now = gateway.engine.clock().now();
+            refused = usage.send_more(caller, n_more, n_taken, now).err();
         }
         refused.is_none()
     };
     let read = read_body(body, bytes_max, gateway.limits.body_read_ms_max, goes_on).await;
     match (read, refused) {
-        (_, Some(refused)) => Err(refused),
+        (_, Some(refused)) => Err(refused.into()),
         (read, None) => Ok(read?),
     }
 }

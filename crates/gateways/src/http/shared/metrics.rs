@@ -1,5 +1,7 @@
 //! The counters of `/metrics`.
 
+mod usage_metrics;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -129,6 +131,7 @@ impl Collector for Counted {
                 MetricType::Histogram,
             )?
             .encode_histogram::<[(&str, &str); 0]>(seconds, n_decisions, &buckets, None)?;
+        usage_metrics::encode(&self.engine, &mut encoder)?;
         let open = i64::try_from(self.connections.open()).unwrap_or(i64::MAX);
         let gauge = ConstGauge::new(open);
         let metric = encoder.encode_descriptor(

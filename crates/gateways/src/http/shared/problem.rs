@@ -13,6 +13,7 @@ use protocol::ids::AgentId;
 use protocol::json::JsonError;
 use protocol::rejection::{Conflict, Rejection};
 use protocol::step::{Outcome, Refused};
+use protocol::time::Span;
 use protocol::transfer::Status as TransferStatus;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -35,7 +36,7 @@ pub struct Problem {
 const FLAWS_SHOWN_MAX: usize = 16;
 
 /// Every code this gateway can answer with, and its status.
-pub const CODES: [(&str, u16); 55] = [
+pub const CODES: [(&str, u16); 57] = [
     ("HANDOFF_ALREADY_CLAIMED", 409),
     ("HANDOFF_DUPLICATE_REQUEST", 409),
     ("HANDOFF_GONE", 410),
@@ -73,6 +74,7 @@ pub const CODES: [(&str, u16); 55] = [
     ("policy_violation", 422),
     ("protocol_violation", 422),
     ("queue_closed", 409),
+    ("quota_full", 507),
     ("quota_reached", 429),
     ("rate_limited", 429),
     ("request_timeout", 408),
@@ -82,6 +84,7 @@ pub const CODES: [(&str, u16); 55] = [
     ("session_full", 409),
     ("stopping", 503),
     ("storage_full", 507),
+    ("storage_reserved", 507),
     ("too_many_streams", 429),
     ("too_many_subscriptions", 429),
     ("too_many_webhooks", 429),
@@ -164,6 +167,21 @@ impl Problem {
             .fact("flaws", shown)
     }
 
+    /// The handoff or the owners that are in the way.
+    fn about_conflict(self, conflict: &Conflict) -> Self {
+        match conflict {
+            Conflict::Active { handoff } => self.fact("active_handoff_id", handoff.to_string()),
+            Conflict::Cycle { chain, .. }
+            | Conflict::NotPrevious { chain, .. }
+            | Conflict::NotOwner { chain, .. }
+            | Conflict::TooManyHops { chain } => {
+                let owners: Vec<_> = chain.iter().map(|owner| owner.as_str()).collect();
+                self.fact("handoff_chain", owners)
+            }
+            Conflict::Withheld => self,
+        }
+    }
+
     pub fn retry_after(mut self, seconds: u64) -> Self {
         self.retry_after_s = Some(seconds);
         self
@@ -225,20 +243,7 @@ impl From<Rejection> for Problem {
         problem.field = rejection.field().map(str::to_owned);
         match &rejection {
             Rejection::OwnershipConflict { task_id, conflict } => {
-                problem = problem.fact("task_id", task_id.as_str());
-                match conflict {
-                    Conflict::Active { handoff } => {
-                        problem.fact("active_handoff_id", handoff.to_string())
-                    }
-                    Conflict::Cycle { chain, .. }
-                    | Conflict::NotPrevious { chain, .. }
-                    | Conflict::NotOwner { chain, .. }
-                    | Conflict::TooManyHops { chain } => {
-                        let owners: Vec<_> = chain.iter().map(|owner| owner.as_str()).collect();
-                        problem.fact("handoff_chain", owners)
-                    }
-                    Conflict::Withheld => problem,
-                }
+                problem.fact("task_id", task_id.as_str()).about_conflict(conflict)
             }
             Rejection::EvidenceMissing { unanswered } => {
                 problem.fact("unanswered", unanswered.clone())
@@ -284,13 +289,24 @@ impl From<Rejection> for Problem {
             }
             Rejection::EventRefused { index, flaws } => problem.about_event(*index, flaws),
             Rejection::SessionFull { index, retry_after, .. } => {
-                let seconds = retry_after.map(|span| span.as_millis().max(0).unsigned_abs());
-                problem.retry_after_s = seconds.map(|millis| millis.div_ceil(1_000).max(1));
+                problem.retry_after_s = retry_after.map(whole_seconds);
                 problem.fact("index", *index)
             }
+            Rejection::QuotaReached { limit, retry_after, .. } => {
+                problem.fact("limit", *limit).retry_after(whole_seconds(*retry_after))
+            }
+            Rejection::QuotaFull { limit, used, .. } => {
+                problem.fact("limit", *limit).fact("used", *used)
+            }
+            Rejection::StorageReserved => problem,
             Rejection::NotAnswered { .. } => problem,
         }
     }
+}
+
+/// As a header says how long to wait: at least a second.
+fn whole_seconds(span: Span) -> u64 {
+    span.as_millis().max(0).unsigned_abs().div_ceil(1_000).max(1)
 }
 
 impl From<SubmitError> for Problem {

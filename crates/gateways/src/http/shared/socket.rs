@@ -19,13 +19,15 @@ use tokio_tungstenite::tungstenite::{self, Utf8Bytes};
 
 use crate::http::shared::frame_reader::FrameReader;
 use crate::http::shared::gateway::Gateway;
-use crate::http::shared::quotas::kib;
 
 pub use tokio_tungstenite::tungstenite::Message;
 
 /// How long a peer may take to close its side. If we close before it has read our last frame, that
 /// frame may be lost.
 const FAREWELL_MAX: Duration = Duration::from_secs(1);
+
+/// Bytes are counted in pieces of this size.
+const KIB: usize = 1_024;
 
 pub struct Socket {
     stream: WebSocketStream<Watched>,
@@ -34,7 +36,7 @@ pub struct Socket {
     /// Ends when the message that is arriving has had its time.
     timer: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     /// What the message that is arriving has taken of the quotas.
-    n_kib_taken: u64,
+    n_taken: usize,
 }
 
 /// Why nothing more is read.
@@ -67,7 +69,7 @@ impl Socket {
         let connection = TokioIo::new(connection);
         let watched = Watched { connection, frames: FrameReader::default() };
         let stream = WebSocketStream::from_raw_socket(watched, Role::Server, Some(config)).await;
-        Self { stream, gateway, caller, timer: None, n_kib_taken: 0 }
+        Self { stream, gateway, caller, timer: None, n_taken: 0 }
     }
 
     /// The next message. Dropping the future loses nothing.
@@ -97,12 +99,16 @@ impl Socket {
         let Some(n_bytes) = self.stream.get_ref().frames.unfinished() else {
             return Poll::Pending;
         };
-        let n_more = kib(n_bytes).saturating_sub(self.n_kib_taken);
-        if self.gateway.quotas.take_kib(&self.caller, n_more, self.gateway.now_ms()).is_err() {
-            return Poll::Ready(ReceiveError::QuotaReached);
-        }
-        self.n_kib_taken += n_more;
         let clock = self.gateway.engine.clock();
+        let n_so_far = usize::try_from(n_bytes).unwrap_or(usize::MAX).next_multiple_of(KIB);
+        let n_more = n_so_far.saturating_sub(self.n_taken);
+        if n_more > 0 {
+            let usage = self.gateway.engine.usage();
+            if usage.send_more(&self.caller, n_more, n_so_far, clock.now()).is_err() {
+                return Poll::Ready(ReceiveError::QuotaReached);
+            }
+            self.n_taken = n_so_far;
+        }
         let read_ms = i64::try_from(self.gateway.limits.message_read_ms_max).unwrap_or(i64::MAX);
         let timer = self.timer.get_or_insert_with(|| clock.sleep(Span::from_millis(read_ms)));
         timer.as_mut().poll(context).map(|()| ReceiveError::Unfinished)
@@ -111,8 +117,8 @@ impl Socket {
     /// The message is counted again by what it asks for.
     fn finish(&mut self) {
         self.timer = None;
-        let n_kib = std::mem::take(&mut self.n_kib_taken);
-        self.gateway.quotas.give_back_kib(&self.caller, n_kib, self.gateway.now_ms());
+        let n_bytes = std::mem::take(&mut self.n_taken);
+        self.gateway.engine.usage().give_back(&self.caller, n_bytes);
     }
 
     pub async fn send(&mut self, message: Message) -> Result<(), PeerGone> {

@@ -234,6 +234,9 @@ pub async fn an_erased_proposal_takes_its_document_along(place: Place) {
         erase.erase = Some(position);
         store.commit(erase).await.unwrap();
         assert_eq!(store.document(&track.stream, "package").await.unwrap().as_deref(), document);
+        let n_bytes = document.map_or(0, |text: &str| text.len() as u64);
+        assert_eq!(store.document_bytes(1).await.unwrap(), n_bytes);
+        assert_eq!(store.document_bytes(2).await.unwrap(), 0, "an entry without a document");
     }
 }
 

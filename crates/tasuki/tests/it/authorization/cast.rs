@@ -406,6 +406,7 @@ impl Cast {
             (None, "create_teamspace") => {
                 json!({ "teamspace": task.to_lowercase(), "operator": "root" })
             }
+            (None, "set_quotas") => json!({ "teamspace": "default", "quotas": {} }),
             (None, "save_graph") => graph(),
             (None, "open_subscription") => subscribes(),
             (None, "reply") => json!({
@@ -473,10 +474,8 @@ fn started(task: &str, agent: &str) -> Value {
 }
 
 fn subscribes() -> Value {
-    json!({
-        "type": "subscription.request", "aaep_version": "1.0.0", "subscriber_id": "reader",
-        "capabilities": {},
-    })
+    let (kind, version) = ("subscription.request", "1.0.0");
+    json!({ "type": kind, "aaep_version": version, "subscriber_id": "reader", "capabilities": {} })
 }
 
 fn graph() -> Value {

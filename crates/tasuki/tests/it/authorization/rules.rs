@@ -80,6 +80,7 @@ list_agents              -          yes     yes     yes       yes          yes  
 set_roles                -          not     not     not       yes          not     yes      not
 set_presence             -          not     not     not       yes          not     yes      not
 show_teamspace           -          yes     yes     yes       yes          yes     yes      yes
+show_usage               -          yes     yes     yes       yes          yes     yes      yes
 show_agent               -          yes     yes     yes       yes          yes     yes      yes
 handoff_tools            -          yes     yes     yes       yes          yes     yes      yes
 list_graphs              -          yes     yes     yes       yes          yes     yes      yes

@@ -79,6 +79,14 @@ impl<'d> Generator<'d> {
         Made { value, form, forms, parts }
     }
 
+    /// The name of a field in an object with free field names.
+    fn name(&mut self, form: &Value) -> String {
+        match form["enum"].as_array() {
+            Some(names) => self.one(names).as_str().expect("a name").to_owned(),
+            None => self.text(form, ""),
+        }
+    }
+
     fn of_form(&mut self, form: &Value, field: &str, depth: usize) -> (Value, Vec<(String, Made)>) {
         if let Some(only) = form.get("const") {
             return (only.clone(), Vec::new());
@@ -227,7 +235,7 @@ impl<'d> Generator<'d> {
         if form["maxProperties"] != 0 && others != false && depth > 0 {
             for _ in 0..self.below(3) {
                 let name = match form.get("propertyNames") {
-                    Some(rule) => self.text(&super::flat::flat(self.document, rule), ""),
+                    Some(rule) => self.name(&super::flat::flat(self.document, rule)),
                     None => format!("n{}", self.below(100)),
                 };
                 let made = match others.is_object() {

@@ -150,6 +150,10 @@ impl Store for Careless {
         self.memory().document(stream, hash)
     }
 
+    fn document_bytes(&self, seq: u64) -> Answer<u64> {
+        self.memory().document_bytes(seq)
+    }
+
     fn outcome(&self, scope: &KeyScope) -> Answer<Option<RecordedOutcome>> {
         self.memory().outcome(scope)
     }

@@ -64,7 +64,8 @@ impl<W: Wire> ConnectionState<W> {
     async fn announce(&mut self, number: u64, text: &str) -> Result<(), Problem> {
         let caller = self.connection.asker.clone().member()?.caller;
         let gateway = &self.connection.gateway;
-        gateway.quotas.take(&caller, text.len(), gateway.now_ms())?;
+        let now = gateway.engine.clock().now();
+        gateway.engine.usage().send(&caller, text.len(), now)?;
         let events = events_in(text.as_bytes())?;
         let session = session_of(&events)?;
         let counted = count_critical(&self.connection.gateway, &caller, &events)?;
