@@ -277,11 +277,9 @@ fn decide(
         (Subject::Ledger, _, Command::Fork(asked)) => {
             Ok(Decided::events([Event::Forked(fork::decide(asked, context.caller)?)]))
         }
-        (Subject::Message(id), None, Command::Message(command)) => {
-            Ok(messages(message::decide(*id, None, command, context)?))
-        }
-        (Subject::Message(id), Some(State::Message(message)), Command::Message(command)) => {
-            Ok(messages(message::decide(*id, Some(message), command, context)?))
+        (Subject::Message(id), state, Command::Message(asked)) => {
+            let known = state.and_then(State::as_message);
+            Ok(messages(message::decide(*id, known, asked, context)?))
         }
         (Subject::Conversation(_), None, Command::Conversation(command)) => {
             Ok(conversations(conversation::decide(None, command, context)?))

@@ -33,9 +33,13 @@ pub fn fill(engine: &Engine, folder: &Path) -> Result<u64> {
     }
     for teamspace in database.teamspaces()? {
         let stream = Stream::of_teamspace(teamspace);
-        if let Some(snapshot) = database.load(&stream)?
-            && let Err(error) = engine.learn_quotas(&stream, &snapshot)
-        {
+        // One teamspace whose row cannot be read must not stop the others.
+        let learned = match database.load(&stream) {
+            Ok(Some(snapshot)) => engine.learn_quotas(&stream, &snapshot),
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = learned {
             tracing::error!(%error, "{} has the quotas of the server", stream.teamspace);
         }
     }

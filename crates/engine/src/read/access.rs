@@ -112,7 +112,7 @@ impl Access<'_> {
     }
 
     /// Whose eyes a webhook has: those of the token that it was made with, as long as that is
-    /// valid. One that was made on the machine of the server has those of an operator.
+    /// valid. One that was made on the control socket has those of its owner.
     pub(crate) async fn webhook_reader(
         self,
         stream: &Stream,
@@ -126,9 +126,12 @@ impl Access<'_> {
             let caller = self.caller_with(teamspace, token).await?;
             return Ok(caller.filter(|caller| webhook.is_of(caller)));
         }
-        let operator = webhook.owner.strip_prefix("operator:").and_then(|id| id.parse().ok());
-        Ok(operator
-            .map(|id| Caller { principal: Principal::Operator(id), ..Caller::system(teamspace) }))
+        let Ok(principal) = webhook.owner.parse::<Principal>() else { return Ok(None) };
+        let roles = match &principal {
+            Principal::Agent(id) => self.roles_of(&teamspace, id).await?,
+            Principal::Operator(_) | Principal::Customer(_) | Principal::System => BTreeSet::new(),
+        };
+        Ok(Some(Caller { principal, roles, ..Caller::system(teamspace) }))
     }
 
     /// The roles that the directory gives an agent.

@@ -20,9 +20,9 @@ pub fn routes(webhooks: Webhooks) -> Router {
         .route("/v1/webhooks/{webhook}/pause", |at| at.post(lifecycle::pause))
         .route("/v1/webhooks/{webhook}/resume", |at| at.post(lifecycle::resume))
         .route("/v1/webhooks/{webhook}/remove", |at| at.post(lifecycle::remove))
-        .route("/v1/webhooks/{webhook}/deliveries", |at| at.get(deliveries::list))
         .route("/v1/webhooks/{webhook}/test", |at| at.post(deliveries::test))
         .route("/v1/webhooks/{webhook}/redeliver", |at| at.post(deliveries::redeliver))
         .route("/v1/webhooks/{webhook}/discard", |at| at.post(deliveries::discard))
+        .route("/v1/webhooks/{webhook}/deliveries", |at| at.get(deliveries::list))
         .with_state(webhooks)
 }

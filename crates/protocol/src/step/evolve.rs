@@ -38,11 +38,9 @@ pub fn evolve(
         (Subject::Token(id), Some(State::Token(token)), Event::Token(event)) => {
             Ok(State::Token(token::evolve(*id, Some(token), event, at)?))
         }
-        (Subject::Ledger, None, Event::Forked(forked)) => {
-            Ok(State::Ledger(fork::evolve(None, forked)))
-        }
-        (Subject::Ledger, Some(State::Ledger(forks)), Event::Forked(forked)) => {
-            Ok(State::Ledger(fork::evolve(Some(forks), forked)))
+        (Subject::Ledger, state, Event::Forked(forked)) => {
+            let known = if let Some(State::Ledger(forks)) = state { Some(forks) } else { None };
+            Ok(State::Ledger(fork::evolve(known, forked)))
         }
         (Subject::Message(id), None, Event::Message(event)) => {
             Ok(State::Message(message::evolve(*id, None, event, at)?))

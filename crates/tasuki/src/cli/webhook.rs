@@ -25,15 +25,20 @@ enum WebhookCommand {
     /// List your webhooks; operators see all of the teamspace
     List,
     /// Show a webhook and how it does
-    Show { id: String },
+    Show {
+        /// The webhook's id
+        id: String,
+    },
     /// Replace what is delivered, and where to
     Set {
+        /// The webhook's id
         id: String,
         #[command(flatten)]
         terms: TermsArgs,
     },
     /// Make a new key and print its secret; the old key signs for a while, too
     RotateKey {
+        /// The webhook's id
         id: String,
         /// How long the old key signs, too [default: 86400]
         #[arg(long, value_name = "SECONDS")]
@@ -41,35 +46,49 @@ enum WebhookCommand {
     },
     /// Stop deliveries; nothing is lost
     Pause {
+        /// The webhook's id
         id: String,
+        /// Why, for the record
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
     },
     /// Go on where deliveries stopped
     Resume {
+        /// The webhook's id
         id: String,
         /// Deliver again everything after the event with this cursor; 0 is the beginning
         #[arg(long, value_name = "CURSOR")]
         after: Option<String>,
     },
     /// Show the newest attempts, and what was set aside
-    Deliveries { id: String },
+    Deliveries {
+        /// The webhook's id
+        id: String,
+    },
     /// Post a test and say what the endpoint answered
-    Test { id: String },
+    Test {
+        /// The webhook's id
+        id: String,
+    },
     /// Post an event once more, now
     Redeliver {
+        /// The webhook's id
         id: String,
         /// The cursor of the event
         event: String,
     },
     /// Give up a delivery that was set aside
     Discard {
+        /// The webhook's id
         id: String,
         /// The cursor of the event
         event: String,
     },
     /// End a webhook
-    Remove { id: String },
+    Remove {
+        /// The webhook's id
+        id: String,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -85,6 +104,7 @@ struct TermsArgs {
     /// Only events that this agent caused or is a party to
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
+    /// What it is for
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
 }
@@ -212,8 +232,11 @@ fn status(it: &Value) -> String {
             let (attempts, detail) = (&failing["attempts"], text(failing, "detail"));
             format!("failing: {detail}; {attempts} tries, next {next}")
         }
-        (_, _) if it["caught_up"] == true => "active, all delivered".to_owned(),
-        (_, _) => "active".to_owned(),
+        (_, _) => match it["set_aside"].as_array().map_or(0, Vec::len) {
+            0 if it["caught_up"] == true => "active, all delivered".to_owned(),
+            0 => "active".to_owned(),
+            n_aside => format!("active, {n_aside} set aside"),
+        },
     }
 }
 

@@ -3,6 +3,7 @@
 //! The matrix is made from `/openapi.json`: every operation, by every kind of caller, in its own
 //! teamspace and from another. An operation without a rule here fails the test.
 
+mod bodies;
 mod cast;
 mod reference;
 mod rules;
@@ -58,7 +59,11 @@ async fn every_operation_answers_every_caller_as_its_rule_says() {
         }
     }
     assert!(wrong.is_empty(), "{} of {n_cells} cells:\n{}", wrong.len(), wrong.join("\n"));
-    let never: Vec<_> = operations.iter().filter(|row| !succeeded.contains(&row.id)).collect();
+    // These two need a delivery that failed; the tests of webhooks have one.
+    let elsewhere = ["discard_delivery", "redeliver_event"];
+    let is_done =
+        |row: &&Operation| !succeeded.contains(&row.id) && !elsewhere.contains(&row.id.as_str());
+    let never: Vec<_> = operations.iter().filter(is_done).collect();
     assert!(never.is_empty(), "no caller could do {never:?}");
     println!("{} operations, {n_cells} cells", operations.len());
 }

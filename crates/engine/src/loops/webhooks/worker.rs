@@ -74,7 +74,9 @@ enum Next {
     Now,
     /// Nothing to deliver.
     Wait,
-    /// The same, and the cursor is to be written soon.
+    /// Nothing until it is resumed.
+    Paused,
+    /// Nothing to deliver, and the cursor is to be written soon.
     WaitAndWrite,
     Later(Span),
     End,
@@ -105,6 +107,7 @@ impl Serving {
                 match next {
                     Next::Now => tokio::task::yield_now().await,
                     Next::End => return,
+                    Next::Paused => self.worker.changed.notified().await,
                     Next::Wait => tokio::select! {
                         () = self.worker.news.notified() => {}
                         () = self.worker.changed.notified() => {}
@@ -144,7 +147,7 @@ impl Serving {
         }
         if webhook.paused.is_some() {
             self.status().failing = None;
-            return Ok(Next::Wait);
+            return Ok(Next::Paused);
         }
         let Some(reader) = self.engine.access().webhook_reader(&self.stream, webhook).await? else {
             let detail = "the token that it was made with is not valid any more";

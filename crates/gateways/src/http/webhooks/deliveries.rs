@@ -60,9 +60,8 @@ pub async fn redeliver(
     let stream = stream(&asker.caller.teamspace, id);
     let (_, webhook) = current(&gateway, &asker, &stream).await?;
     let attempt = gateway.engine.outbox().redeliver(&stream, &webhook, &input.event).await?;
-    let expected = "the cursor of an event that this webhook gets";
-    let refused = || Problem::schema_invalid("event", expected);
-    attempt.map(attempt_view).map(Json).ok_or_else(refused)
+    let nothing = || Problem::not_found("event that this webhook gets");
+    attempt.map(attempt_view).map(Json).ok_or_else(nothing)
 }
 
 pub async fn discard(

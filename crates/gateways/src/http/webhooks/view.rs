@@ -123,7 +123,7 @@ pub fn webhook_view(id: WebhookId, webhook: &Webhook, status: Option<Status>) ->
         },
         paused,
         failing,
-        caught_up: status.is_caught_up,
+        caught_up: status.is_caught_up && webhook.paused.is_none(),
         n_delivered: status.n_delivered,
         set_aside: webhook.set_aside.iter().map(set_aside_view).collect(),
         key: webhook.key,

@@ -13,7 +13,7 @@ pub fn webhook_shapes() -> Vec<(&'static str, Event)> {
     let most = Terms {
         events: vec!["handoff".to_owned(), "transfer.over".to_owned()],
         stream: Some("conversation/01a1ece3-9333-7d34-8ad5-74a81e294516".to_owned()),
-        agent: Some("bob".parse().unwrap()),
+        agent: Some("bob".parse().expect("an id")),
         description: Some("for the desk".to_owned()),
         ..least.clone()
     };
@@ -28,7 +28,7 @@ pub fn webhook_shapes() -> Vec<(&'static str, Event)> {
     let changed = Changed { owner: "agent:bob".to_owned(), terms: most.clone() };
     let paused = |cause, detail: &str| Paused { cause, detail: detail.to_owned() };
     let resumed = |token: Option<&str>, after: Option<&str>| Resumed {
-        token: token.map(|id| id.parse().unwrap()),
+        token: token.map(|id| id.parse().expect("an id")),
         after: after.map(str::to_owned),
     };
     let set_aside = SetAside {
@@ -41,7 +41,7 @@ pub fn webhook_shapes() -> Vec<(&'static str, Event)> {
     let previous_until = Time::from_millis(1_772_000_000_000);
     [
         ("least", WebhookEvent::Created(Box::new(created(&least, None)))),
-        ("most", WebhookEvent::Created(Box::new(created(&most, Some(id.parse().unwrap()))))),
+        ("most", WebhookEvent::Created(Box::new(created(&most, Some(id.parse().expect("an id")))))),
         ("most", WebhookEvent::Changed(Box::new(changed))),
         ("least", WebhookEvent::KeyRotated(KeyRotated { key: 2, previous_until })),
         ("least", WebhookEvent::Paused(paused(PauseCause::Asked, ""))),

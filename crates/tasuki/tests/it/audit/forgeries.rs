@@ -91,8 +91,8 @@ async fn what_decides_access_is_not_believed_when_it_was_changed_past_the_server
     }
 }
 
-/// A deleted hold cannot be told from one that never was, so the server lets a second agent have the
-/// task. The ledger shows it for good, also after the attacker has tidied up.
+/// A deleted hold cannot be told from one that never was, so the server lets a second agent have
+/// the task. The ledger shows it for good, also after the attacker has tidied up.
 #[tokio::test]
 async fn a_task_that_was_taken_twice_is_found_afterwards() {
     let folder = tempfile::tempdir().unwrap();

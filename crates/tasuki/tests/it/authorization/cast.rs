@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use serde_json::{Value, json};
 use tasuki::client::{Call, Client};
 
+use super::bodies::{body_of, graph, human_is_there, started, subscribes, webhook};
 use super::rules::Case;
 use crate::server::{Server, act, initiate, offer, ok, told_of_rejections};
 use crate::wire::{Answer, Line, Request};
@@ -28,6 +29,7 @@ const BACKROOM: &str = "backroom";
 pub const GRAPH: &str = "graph";
 pub const SESSION: &str = "session";
 pub const SUBSCRIPTION: &str = "subscription";
+pub const WEBHOOK: &str = "webhook";
 
 pub const CALLERS: [&str; 12] = [
     "none",
@@ -105,7 +107,7 @@ impl Cast {
             let id = cast.make(state).await;
             cast.hidden.insert(state, id);
         }
-        for kind in [GRAPH, SESSION, SUBSCRIPTION] {
+        for kind in [GRAPH, SESSION, SUBSCRIPTION, WEBHOOK] {
             let id = cast.make(kind).await;
             cast.hidden.insert(kind, id);
         }
@@ -206,6 +208,7 @@ impl Cast {
             GRAPH => return self.make_graph(&task).await,
             SESSION => return self.make_session(&task).await,
             SUBSCRIPTION => return self.make_subscription().await,
+            WEBHOOK => return self.make_webhook().await,
             "draft" | "discarded" => {
                 let drafts = Call::post("/v1/handoffs/drafts", offer(&task, "bob"));
                 let id = ok(&alice, drafts).await["handoff_id"].as_str().expect("an id").to_owned();
@@ -318,6 +321,20 @@ impl Cast {
         accepted["subscription_id"].as_str().expect("an id").to_owned()
     }
 
+    /// A new one, in place of the last: a bearer has only so many.
+    async fn make_webhook(&self) -> String {
+        let sender = self.client(OWN, "sender");
+        let listed = ok(&sender, Call::get("/v1/webhooks")).await;
+        for one in listed["items"].as_array().expect("a list") {
+            let id = one["webhook_id"].as_str().expect("an id");
+            if self.hidden.get(WEBHOOK).is_some_and(|hidden| hidden != id) {
+                ok(&sender, Call::post(format!("/v1/webhooks/{id}/remove"), json!({}))).await;
+            }
+        }
+        let made = ok(&sender, Call::post("/v1/webhooks", webhook())).await;
+        made["webhook_id"].as_str().expect("an id").to_owned()
+    }
+
     async fn make_graph(&self, task: &str) -> String {
         let id = format!("maze-{}", task.to_lowercase());
         ok(&self.operator(OWN), Call::put(format!("/v1/graphs/{id}"), graph())).await;
@@ -408,6 +425,8 @@ impl Cast {
             }
             (None, "set_quotas") => json!({ "teamspace": "default", "quotas": {} }),
             (None, "save_graph") => graph(),
+            (None, "create_webhook" | "change_webhook") => webhook(),
+            (None, "redeliver_event" | "discard_delivery") => json!({ "event": "cur_1" }),
             (None, "open_subscription") => subscribes(),
             (None, "reply") => json!({
                 "type": "confirmation.reply", "reply_token": "rpl_1", "decision": "accept",
@@ -458,42 +477,4 @@ impl Cast {
         }
         body
     }
-}
-
-/// The first event of a session.
-fn started(task: &str, agent: &str) -> Value {
-    json!({
-        "@context": "https://aaep-protocol.org/context/v1",
-        "type": "aaep:agent.session.started",
-        "event_id": "evt_1",
-        "session_id": format!("sess_{}", task.replace('-', "")),
-        "timestamp": "2026-05-24T14:22:01.000Z",
-        "producer": { "agent_id": agent },
-        "summary_normal": task,
-    })
-}
-
-fn subscribes() -> Value {
-    let (kind, version) = ("subscription.request", "1.0.0");
-    json!({ "type": kind, "aaep_version": version, "subscriber_id": "reader", "capabilities": {} })
-}
-
-fn graph() -> Value {
-    json!({ "entry": "all", "nodes": [{ "id": "all", "kind": "specialist", "agent": "eve" }] })
-}
-
-fn body_of(action: &str, task: &str) -> Value {
-    match action {
-        "initiate" | "draft" | "edit" | "propose" | "delegate" => offer(task, "eve"),
-        "reassign" => json!({ "to_agent": "eve", "why": "nobody answers" }),
-        "reject" => json!({ "reason": "other", "detail": "no" }),
-        "counter" => json!({ "context": { "summary": "changed after all" } }),
-        "refuse" | "dispute" => json!({ "why": "no" }),
-        "extend" | "extend_sla" => json!({ "due": "2027-01-01T00:00:00Z", "why": "it is hard" }),
-        _ => json!({}),
-    }
-}
-
-fn human_is_there() -> Call {
-    Call::put("/v1/agents/dana/presence", json!({ "presence": "available" }))
 }

@@ -1,7 +1,9 @@
 //! The permissions, as one table. The document says which callers may ask at all (`x-who`); the
 //! table says what members then get.
 
-use super::cast::{AGENT, CALLED, CONVERSATION, GRAPH, HUMAN, MESSAGE, QUEUE, SESSION, TOKEN};
+use super::cast::{
+    AGENT, CALLED, CONVERSATION, GRAPH, HUMAN, MESSAGE, QUEUE, SESSION, TOKEN, WEBHOOK,
+};
 use super::reference::Operation;
 
 /// What a caller gets.
@@ -83,6 +85,18 @@ show_teamspace           -          yes     yes     yes       yes          yes  
 show_usage               -          yes     yes     yes       yes          yes     yes      yes
 show_agent               -          yes     yes     yes       yes          yes     yes      yes
 handoff_tools            -          yes     yes     yes       yes          yes     yes      yes
+list_webhooks            -          yes     yes     yes     yes     yes     yes     yes
+create_webhook           -          yes     yes     yes     yes     yes     yes     yes
+show_webhook             -          yes     gone    gone    gone    gone    yes     gone
+change_webhook           -          yes     gone    gone    gone    gone    yes     gone
+rotate_webhook_key       -          yes     gone    gone    gone    gone    yes     gone
+pause_webhook            -          yes     gone    gone    gone    gone    yes     gone
+resume_webhook           -          yes     gone    gone    gone    gone    yes     gone
+remove_webhook           -          yes     gone    gone    gone    gone    yes     gone
+list_deliveries          -          yes     gone    gone    gone    gone    yes     gone
+test_webhook             -          yes     gone    gone    gone    gone    yes     gone
+redeliver_event          -          gone    gone    gone    gone    gone    gone    gone
+discard_delivery         -          gone    gone    gone    gone    gone    gone    gone
 list_graphs              -          yes     yes     yes       yes          yes     yes      yes
 show_graph               -          yes     yes     yes       yes          yes     yes      yes
 save_graph               -          not     not     not       yes          not     yes      not
@@ -242,6 +256,7 @@ impl Case {
             path if path.contains("{conversation}") => CONVERSATION,
             path if path.contains("{graph}") => GRAPH,
             path if path.contains("{session}") => SESSION,
+            path if path.contains("{webhook}") => WEBHOOK,
             path if path.contains("{token}") => TOKEN,
             path if path.contains("{message}") => MESSAGE,
             _ => self.state,

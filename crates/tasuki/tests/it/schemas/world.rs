@@ -237,6 +237,17 @@ impl World {
             "configure_teamspace" => ("olga".into(), path.to_owned()),
             "configure_queue" => as_operator(path.replace("{queue}", "spare")),
             "save_graph" | "remove_graph" => as_operator(path.replace("{graph}", "other")),
+            _ if path.contains("{webhook}") => {
+                let listed = self.call("", Call::get("/v1/webhooks"));
+                let id = match listed["items"][0]["webhook_id"].as_str() {
+                    Some(id) => id.to_owned(),
+                    None => {
+                        let body = json!({ "url": "https://127.0.0.1:9/in" });
+                        text(&self.post("", "/v1/webhooks", body)["webhook_id"])
+                    }
+                };
+                as_operator(path.replace("{webhook}", &id))
+            }
             "revoke_token" => {
                 let body = json!({ "agent": "extra" });
                 let token = self.post("", "/v1/tokens", body);

@@ -1,0 +1,49 @@
+//! The bodies that the cast sends.
+
+use serde_json::{Value, json};
+use tasuki::client::Call;
+
+use crate::server::offer;
+
+/// The first event of a session.
+pub fn started(task: &str, agent: &str) -> Value {
+    json!({
+        "@context": "https://aaep-protocol.org/context/v1",
+        "type": "aaep:agent.session.started",
+        "event_id": "evt_1",
+        "session_id": format!("sess_{}", task.replace('-', "")),
+        "timestamp": "2026-05-24T14:22:01.000Z",
+        "producer": { "agent_id": agent },
+        "summary_normal": task,
+    })
+}
+
+pub fn subscribes() -> Value {
+    let (kind, version) = ("subscription.request", "1.0.0");
+    json!({ "type": kind, "aaep_version": version, "subscriber_id": "reader", "capabilities": {} })
+}
+
+/// To an address that is never called.
+pub fn webhook() -> Value {
+    json!({ "url": "https://127.0.0.1:9/in" })
+}
+
+pub fn graph() -> Value {
+    json!({ "entry": "all", "nodes": [{ "id": "all", "kind": "specialist", "agent": "eve" }] })
+}
+
+pub fn body_of(action: &str, task: &str) -> Value {
+    match action {
+        "initiate" | "draft" | "edit" | "propose" | "delegate" => offer(task, "eve"),
+        "reassign" => json!({ "to_agent": "eve", "why": "nobody answers" }),
+        "reject" => json!({ "reason": "other", "detail": "no" }),
+        "counter" => json!({ "context": { "summary": "changed after all" } }),
+        "refuse" | "dispute" => json!({ "why": "no" }),
+        "extend" | "extend_sla" => json!({ "due": "2027-01-01T00:00:00Z", "why": "it is hard" }),
+        _ => json!({}),
+    }
+}
+
+pub fn human_is_there() -> Call {
+    Call::put("/v1/agents/dana/presence", json!({ "presence": "available" }))
+}
