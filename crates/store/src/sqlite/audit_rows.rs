@@ -5,7 +5,7 @@ use protocol::canonical::Hash;
 use protocol::ledger::{Entry, Stream};
 use protocol::row_mac::Mac;
 use protocol::time::Time;
-use rusqlite::{Connection, OptionalExtension, Result, Row, params};
+use rusqlite::{Connection, OptionalExtension, Result, Row, ffi, params};
 
 use super::rows;
 
@@ -116,16 +116,26 @@ pub fn ledger_rows(connection: &Connection, from: i64, limit: usize) -> Result<V
             Err(error) if page.is_empty() => return Err(error),
             Err(_) => return Ok(page),
         };
+        let seq = row.get(0)?;
+        // In a damaged file rows can come in any order, and again and again.
+        if seq < page.last().map_or(from, |last: &LedgerRow| last.seq.saturating_add(1)) {
+            return if page.is_empty() { Err(out_of_order()) } else { Ok(page) };
+        }
         page.push(LedgerRow {
-            seq: row.get(0)?,
+            seq,
             prev_seq: row.get(12)?,
             entry: entry(row).map_err(|error| error.to_string()),
         });
     }
 }
 
+fn out_of_order() -> rusqlite::Error {
+    let detail = Some("its rows are out of order".to_owned());
+    rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CORRUPT), detail)
+}
+
 pub fn document_rows(connection: &Connection, from: i64, limit: usize) -> Result<Vec<DocumentRow>> {
-    connection
+    let page: Vec<DocumentRow> = connection
         .prepare_cached(
             "SELECT seq, hash, CAST(text AS BLOB) FROM documents WHERE seq >= ?1 ORDER BY seq
              LIMIT ?2",
@@ -140,7 +150,15 @@ pub fn document_rows(connection: &Connection, from: i64, limit: usize) -> Result
                 text: text.map(|text| String::from_utf8_lossy(&text).into_owned()),
             })
         })?
-        .collect()
+        .collect::<Result<_>>()?;
+    let mut least = from;
+    for row in &page {
+        if row.seq < least {
+            return Err(out_of_order());
+        }
+        least = row.seq.saturating_add(1);
+    }
+    Ok(page)
 }
 
 /// A line of a transcript, and which entry it is.
