@@ -10,15 +10,15 @@ use std::{fs, io};
 
 use protocol::canonical;
 use protocol::checkpoint::Signer;
-use protocol::row_mac::RowKey;
+use protocol::row_mac::{self, RowKey};
 
 use crate::durable;
 
 /// The seed, as 64 hexadecimal digits on one line.
 pub const KEY_FILE: &str = "ledger.key";
 
-/// The name of the key that signed the rows of the database, on one line. It is outside of the
-/// database, so that nobody who can write only there can have rows signed.
+/// The name of the key that signed the rows of the database, and how, on one line. It is outside of
+/// the database, so that nobody who can write only there can have rows signed.
 pub const SIGNED_FILE: &str = "rows.signed";
 
 /// The verifier key in C2SP's form, on one line.
@@ -74,11 +74,16 @@ pub fn open(folder: &Path, seed: impl FnOnce() -> [u8; 32]) -> Result<Signer, Ke
 
 /// Whether the rows of the database were signed with the key of this name.
 pub fn has_signed_rows(folder: &Path, key_name: &str) -> Result<bool, KeyError> {
-    Ok(read(&folder.join(SIGNED_FILE))?.is_some_and(|text| text.trim_end() == key_name))
+    let signed = read(&folder.join(SIGNED_FILE))?;
+    Ok(signed.is_some_and(|text| text.trim_end() == signature_name(key_name)))
 }
 
 pub fn mark_rows_signed(folder: &Path, key_name: &str) -> Result<(), KeyError> {
-    write(&folder.join(SIGNED_FILE), key_name, durable::PUBLIC)
+    write(&folder.join(SIGNED_FILE), &signature_name(key_name), durable::PUBLIC)
+}
+
+fn signature_name(key_name: &str) -> String {
+    format!("{key_name} {}", row_mac::METHOD)
 }
 
 /// The database is replaced by one whose rows may be signed with another key, or not at all.

@@ -7,18 +7,25 @@
 
 use std::fmt;
 
-use crate::canonical::{self, Hash, HmacKey};
+use crate::canonical::Hash;
 use crate::ledger::Stream;
 use crate::time::Time;
 
-/// The first half of an HMAC-SHA-256.
+/// The first half of a keyed BLAKE3, which costs a commit a fifth of an HMAC-SHA-256 where the
+/// processor has no instructions for SHA.
 pub type Mac = [u8; MAC_BYTES];
 
 pub const MAC_BYTES: usize = 16;
 
+/// How rows are signed. Those that were signed in another way are signed again.
+pub const METHOD: &str = "blake3";
+
+/// What the key is derived for.
+const CONTEXT: &str = "tasuki 2026-11-18 rows of the database";
+
 /// The key of all rows.
 #[derive(Clone)]
-pub struct RowKey(HmacKey);
+pub struct RowKey([u8; 32]);
 
 /// What the MAC of a snapshot covers. The columns beside the state follow from it.
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +55,7 @@ impl fmt::Debug for RowKey {
 
 impl RowKey {
     pub fn from_seed(seed: &[u8; 32]) -> Self {
-        Self(HmacKey::new(&canonical::hmac(seed, &[b"tasuki rows"])))
+        Self(blake3::derive_key(CONTEXT, seed))
     }
 
     pub fn of_snapshot(&self, row: SnapshotRow<'_>) -> Mac {
@@ -76,11 +83,13 @@ impl RowKey {
 
     /// The lengths come first, so that no two rows give the same bytes.
     fn sign<const N: usize>(&self, parts: [&[u8]; N]) -> Mac {
+        let mut hasher = blake3::Hasher::new_keyed(&self.0);
         let lengths = parts.map(|part| (part.len() as u64).to_be_bytes());
-        let lengths = lengths.as_flattened();
-        let all: Vec<&[u8]> = std::iter::once(lengths).chain(parts).collect();
-        let whole = self.0.sign(&all);
-        *whole.first_chunk().expect("the half of 32 bytes")
+        hasher.update(lengths.as_flattened());
+        for part in parts {
+            hasher.update(part);
+        }
+        *hasher.finalize().as_bytes().first_chunk().expect("the half of 32 bytes")
     }
 }
 

@@ -89,8 +89,12 @@ pub enum UrlUse {
     Turns,
 }
 
-/// What [`check_url`] checks: visible ASCII, and no user name in the authority.
-const URL: &str = r#"^https?://[!"$-.0-9:->A-~]+([/?#][!-~]*)?$"#;
+/// What [`check_url`] checks: a host or an address, a port from 1 to 65535, and visible ASCII.
+const URL: &str = concat!(
+    r"^https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])",
+    r"(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?",
+    r"([/?#][!-~]*)?$",
+);
 
 fn url_expected() -> String {
     format!("an http or https URL without a user name, of at most {URL_BYTES_MAX} bytes, or null")
@@ -101,18 +105,37 @@ pub fn url_form(schema: &mut Schema) {
     form::patterned(URL, URL_BYTES_MAX, url_expected())(schema);
 }
 
-/// The host is checked when the URL is called, because DNS names change.
+/// Where the host points to is checked when the URL is called, because DNS names change.
 pub fn check_url(url: &str) -> Result<(), Rejection> {
     let rest = ["https://", "http://"].iter().find_map(|scheme| url.strip_prefix(scheme));
     let authority = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
     let is_url = url.len() <= URL_BYTES_MAX
         && url.bytes().all(|byte| byte.is_ascii_graphic())
-        && !authority.is_empty()
-        && !authority.contains('@');
+        && is_authority(authority);
     if is_url {
         return Ok(());
     }
     Err(Rejection::SchemaInvalid { field: "url".to_owned(), expected: url_expected() })
+}
+
+/// A host or an address, and a port if there is one.
+fn is_authority(authority: &str) -> bool {
+    let in_brackets = authority.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    let (is_host, after) = match in_brackets {
+        Some((address, after)) => {
+            let is_of_address = |byte: u8| byte.is_ascii_hexdigit() || b":.".contains(&byte);
+            (!address.is_empty() && address.bytes().all(is_of_address), after)
+        }
+        None => {
+            let (host, after) = authority.split_at(authority.find(':').unwrap_or(authority.len()));
+            let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+            (!host.is_empty() && host.bytes().all(is_of_name), after)
+        }
+    };
+    let is_port = after.strip_prefix(':').map_or(after.is_empty(), |port| {
+        !port.starts_with(['0', '+']) && port.parse::<u16>().is_ok()
+    });
+    is_host && is_port
 }
 
 #[cfg(test)]
@@ -156,6 +179,13 @@ mod tests {
         for (url, expected) in [
             ("https://agents.example/wake/bob?x=1", true),
             ("http://agents.example:8080", true),
+            ("https://[2001:db8::1]:8443/wake", true),
+            ("https://[::1", false),
+            ("https://[agents]/", false),
+            ("https://agents.example:0/", false),
+            ("https://agents.example:65536/", false),
+            ("https://agents.example:", false),
+            ("https://agents,example/", false),
             ("https://", false),
             ("https:///path", false),
             ("ftp://agents.example", false),

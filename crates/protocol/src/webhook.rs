@@ -354,6 +354,12 @@ pub fn decide(
         Command::Resume { after, token } => {
             let is_news = webhook.paused.is_some() || after.is_some();
             let token = token.filter(|_| webhook.is_of(caller));
+            let is_without_token =
+                webhook.paused.as_ref().is_some_and(|it| it.cause == PauseCause::TokenEnded);
+            if is_without_token && token.is_none() {
+                let action = "resume a webhook whose token has ended";
+                return Err(Rejection::NotAllowed { action, who: "its owner, with a valid token" });
+            }
             is_news.then(|| Event::Resumed(Resumed { token, after: after.clone() }))
         }
         Command::SetAside(it) => {

@@ -105,7 +105,11 @@ impl Engine {
         facts.holds = self.read_holds(&stream, keys, |_| None).await?;
         let context = Context { caller, now: self.clock.now(), facts: &facts };
         match step::step(&stream, None, &command, context) {
-            Ok(change) => Ok(change.outcome),
+            Ok(change) => {
+                // What it takes of the quotas is given back at once.
+                drop(self.usage.admit(caller, &command, None, &change, context.now)?);
+                Ok(change.outcome)
+            }
             Err(no) => Err(self.access().withheld(caller, &stream.teamspace, no).await?.into()),
         }
     }

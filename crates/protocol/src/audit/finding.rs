@@ -42,6 +42,10 @@ pub enum Problem {
     TaskHeld { task_id: TaskId, by: HandoffId },
     #[error("takes {task_id} with other owners than the handoff {after} left")]
     TaskOwners { task_id: TaskId, after: HandoffId },
+    #[error("takes {task_id} with another kind or number of parts than the handoff {after} left")]
+    TaskKind { task_id: TaskId, after: HandoffId },
+    #[error("takes {task_id} without the human gate that the handoff {after} left")]
+    TaskGate { task_id: TaskId, after: HandoffId },
     #[error("the snapshot of the stream stands at an earlier entry")]
     AfterSnapshot,
     #[error("changed, added or moved after the first {size} entries were sealed")]

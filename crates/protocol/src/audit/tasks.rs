@@ -1,13 +1,14 @@
 //! Tasks over the whole ledger: no two handoffs may hold one task at once, and each goes on
-//! with the owners that the one before it left. A server that was shown a forged hold leaves this
-//! trace, even if the hold is right again by now.
+//! with the owners, the kind and the human gate that the one before it left. A server that was
+//! shown a forged hold leaves this trace, even if the hold is right again by now.
 
 use std::collections::{HashMap, HashSet};
 
 use super::finding::Problem;
 use crate::canonical;
 use crate::handoff::derive;
-use crate::handoff::state::{Handoff, Made};
+use crate::handoff::package::{Policy, TaskKind};
+use crate::handoff::state::{Handoff, Made, Terms};
 use crate::ids::{AgentId, HandoffId, TaskId, TeamspaceId};
 use crate::ledger::{Stream, Subject};
 use crate::step::State;
@@ -27,6 +28,10 @@ struct Task {
     is_held: bool,
     /// A short hash of the owners.
     owners: [u8; 16],
+    kind: TaskKind,
+    parts: u32,
+    /// The policy that a human was last asked about.
+    gated: Option<Box<Policy>>,
 }
 
 impl Tasks {
@@ -41,7 +46,7 @@ impl Tasks {
         let Handoff::Made(made) = handoff.as_ref() else { return None };
         let is_held = made.stage.status().is_active();
         let key = key_of(&stream.teamspace, &made.terms.task_id);
-        let now = Task { last: id, is_held, owners: short(&derive::owners(made)) };
+        let now = Task::left_by(id, is_held, made);
         let Some(before) = self.known.get_mut(&key) else {
             self.known.insert(key, now);
             return None;
@@ -61,14 +66,42 @@ impl Tasks {
 }
 
 impl Task {
+    fn left_by(id: HandoffId, is_held: bool, made: &Made) -> Self {
+        let left = derive::task(made);
+        Self {
+            last: id,
+            is_held,
+            owners: short(&left.chain),
+            kind: left.kind,
+            parts: left.parts,
+            gated: left.gated.map(Box::new),
+        }
+    }
+
     /// What is wrong with a handoff that takes the task next.
     fn problem(&self, next: &Made) -> Option<Problem> {
-        let task_id = &next.terms.task_id;
+        let task_id = next.terms.task_id.clone();
         if self.is_held {
-            return Some(Problem::TaskHeld { task_id: task_id.clone(), by: self.last });
+            return Some(Problem::TaskHeld { task_id, by: self.last });
         }
-        let goes_on = short(&next.terms.chain) == self.owners;
-        (!goes_on).then(|| Problem::TaskOwners { task_id: task_id.clone(), after: self.last })
+        if short(&next.terms.chain) != self.owners {
+            return Some(Problem::TaskOwners { task_id, after: self.last });
+        }
+        if (next.terms.task_kind, next.terms.parts) != (self.kind, self.parts) {
+            return Some(Problem::TaskKind { task_id, after: self.last });
+        }
+        (!self.is_gate_kept(&next.terms)).then_some(Problem::TaskGate { task_id, after: self.last })
+    }
+
+    /// A policy that a human was asked about stays, or another that a human is asked about takes
+    /// its place. One that is laxer says so.
+    fn is_gate_kept(&self, next: &Terms) -> bool {
+        let (Some(before), Some(after)) = (&self.gated, &next.gated) else {
+            return self.gated.is_none();
+        };
+        let is_asked =
+            next.needs_human && (next.loosens.is_some() || after.check_narrows(before).is_ok());
+        before == after || is_asked
     }
 }
 

@@ -95,6 +95,10 @@ async fn every_way_in_meets_the_same_quota() {
     let alice = server.with_token(&token);
     let answer = refused(&alice, Call::post("/v1/acp/handoff", acp)).await;
     assert_eq!((answer.status, &answer.body["error"]["code"]), (507, &json!("quota_full")));
+    let tried = Call::post("/v1/handoffs?dry_run=true", offer("T-22", "bob"));
+    let found = ok(&alice, tried).await;
+    assert_eq!(found["ok"], false);
+    assert!(found["remarks"][0]["fix"].to_string().contains("quota_full"), "{found}");
 }
 
 /// A retry of what was done is not refused, even if the quota is reached since.

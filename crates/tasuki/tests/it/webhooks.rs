@@ -246,6 +246,11 @@ async fn a_webhook_reads_what_its_maker_may_and_no_more() {
     initiate(&alice, "T-2", "bob").await;
     until(&root, &theirs, |it| it["caught_up"] == true).await;
     assert_eq!(receiver.seen().len(), n_before);
+    let resume = || Call::post(path(&hers, "/resume"), json!({}));
+    assert_eq!(refused(&root, resume()).await.body["code"], "not_allowed");
+    let eve = server.agent("eve");
+    ok(&eve, resume()).await;
+    assert_eq!(receiver.called(n_before + 1).await.len(), n_before + 1);
 
     // As many as one may have.
     for _ in 1..webhook::OWNED_MAX {
@@ -303,6 +308,31 @@ impl World {
         self.engine.submit(&operator(), stream.clone(), command, None).await.expect("it may");
         stream
     }
+}
+
+/// The pause before the next try is kept, whatever is written meanwhile: what was set aside is
+/// written too.
+#[tokio::test]
+async fn nothing_shortens_the_pause_before_the_next_try() {
+    let (world, _stop) = World::new().await;
+    let receiver = Receiver::answering(&[Answer::Status(422)]).await;
+    world.add(&receiver.url).await;
+    support::register(&world.engine, &["first", "second"]).await;
+    // The first is refused five times, and then the second once.
+    while receiver.seen().len() < 6 {
+        world.clock.advance(Span::from_millis(1_000));
+        tokio::task::yield_now().await;
+    }
+    let seen = receiver.seen();
+    assert_ne!(event(&seen[5])["id"], event(&seen[4])["id"]);
+    let other = Receiver::answering(&[Answer::Status(200)]).await;
+    world.add(&other.url).await;
+    other.called(2).await;
+    support::register(&world.engine, &["third"]).await;
+    other.called(3).await;
+    assert_eq!(receiver.seen().len(), 6);
+    world.clock.advance(Span::from_millis(1_250));
+    assert_eq!(event(&receiver.called(7).await[6])["id"], event(&seen[5])["id"]);
 }
 
 /// An endpoint is down for a day. What happens meanwhile waits in the ledger, not in memory, and

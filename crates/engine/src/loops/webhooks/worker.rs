@@ -10,7 +10,7 @@ use protocol::ledger::Stream;
 use protocol::sealed_cursor::{Purpose, Scope};
 use protocol::step::{Command, State};
 use protocol::time::{Span, Time};
-use protocol::webhook::{self, PauseCause, SET_ASIDE_MAX, SetAside, Webhook};
+use protocol::webhook::{self, PauseCause, SET_ASIDE_MAX, SetAside, Terms, Webhook};
 use tokio::sync::{Semaphore, watch};
 
 use super::post::Posting;
@@ -66,6 +66,8 @@ struct Progress {
     /// Failed tries of the next delivery.
     n_failed: u32,
     failing_since: Option<Time>,
+    /// When the next delivery is tried again, as long as the terms stay.
+    retry: Option<(Time, Terms)>,
 }
 
 /// What to do next.
@@ -147,6 +149,9 @@ impl Serving {
         }
         if webhook.paused.is_some() {
             self.status().failing = None;
+            if let Some(progress) = progress {
+                progress.retry = None;
+            }
             return Ok(Next::Paused);
         }
         let Some(reader) = self.engine.access().webhook_reader(&self.stream, webhook).await? else {
@@ -158,6 +163,15 @@ impl Serving {
             *progress = Some(self.begin(webhook).await?);
         }
         let Some(progress) = progress else { return Ok(Next::Wait) };
+        // A token of the teamspace may have changed, or the webhook's own record.
+        let now = self.engine.clock.now();
+        if let Some((at, terms)) = &progress.retry
+            && *terms == webhook.terms
+            && now < *at
+        {
+            return Ok(Next::Later(at.since(now)));
+        }
+        progress.retry = None;
         self.deliver_page(webhook, &reader, progress).await
     }
 
@@ -246,6 +260,7 @@ impl Serving {
         }
         let pause = self.pause_after(progress.n_failed, &failure);
         let (attempts, next_at, detail) = (progress.n_failed, now.plus(pause), failure.detail);
+        progress.retry = Some((next_at, webhook.terms.clone()));
         self.status().failing = Some(Failing { since, attempts, next_at, detail });
         Ok(Some(Next::Later(pause)))
     }
@@ -282,8 +297,9 @@ impl Serving {
             }
             written => written,
         };
-        let (n_unwritten, n_failed, failing_since) = (0, 0, None);
-        Ok(Progress { round, seq, written, n_unwritten, n_failed, failing_since })
+        let (n_unwritten, n_failed) = (0, 0);
+        let (failing_since, retry) = (None, None);
+        Ok(Progress { round, seq, written, n_unwritten, n_failed, failing_since, retry })
     }
 
     async fn write_down(&self, progress: &mut Progress) -> Result<(), StoreError> {

@@ -11,6 +11,7 @@ use futures_util::{SinkExt, StreamExt};
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use protocol::caller::Caller;
+use protocol::rejection::Rejection;
 use protocol::time::Span;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_tungstenite::WebSocketStream;
@@ -83,7 +84,14 @@ impl Socket {
     ) -> Poll<Option<Result<Message, ReceiveError>>> {
         let next = self.stream.poll_next_unpin(context);
         match &next {
-            Poll::Ready(Some(Ok(Message::Text(_) | Message::Binary(_)))) => self.finish(),
+            Poll::Ready(Some(Ok(Message::Text(_)))) => self.finish(),
+            // Nothing here takes binary messages, so nothing else counts them.
+            Poll::Ready(Some(Ok(Message::Binary(bytes)))) => {
+                self.finish();
+                if self.count(bytes.len()).is_err() {
+                    return Poll::Ready(Some(Err(ReceiveError::QuotaReached)));
+                }
+            }
             // Pings do not prolong the time of a message.
             Poll::Pending | Poll::Ready(Some(Ok(_))) => {
                 if let Poll::Ready(why) = self.poll_limits(context) {
@@ -114,7 +122,13 @@ impl Socket {
         timer.as_mut().poll(context).map(|()| ReceiveError::Unfinished)
     }
 
-    /// The message is counted again by what it asks for.
+    /// Counts a message that leads to no request. Those that do are counted there.
+    pub fn count(&self, n_bytes: usize) -> Result<(), Rejection> {
+        let engine = &self.gateway.engine;
+        engine.usage().send_more(&self.caller, n_bytes, n_bytes, engine.clock().now())
+    }
+
+    /// The message is counted again by whoever takes it.
     fn finish(&mut self) {
         self.timer = None;
         let n_bytes = std::mem::take(&mut self.n_taken);

@@ -230,10 +230,18 @@ impl OpenSocket {
         let now_ms = u64::try_from(gateway.engine.clock().now().as_millis()).unwrap_or(0);
         let rate = gateway.frames.check(number, now_ms);
         if text.len() > *frame_bytes_max {
-            let detail = format!("frame: expected at most {frame_bytes_max} bytes");
-            return self.refuse(None, Problem::new("body_too_large", detail)).await;
+            let too_large = format!("frame: expected at most {frame_bytes_max} bytes");
+            let counted = self.socket.count(text.len()).map_err(Problem::from);
+            let refused = counted.err().unwrap_or(Problem::new("body_too_large", too_large));
+            return self.refuse(None, refused).await;
         }
         let Frame { id, asks } = frame::read(text, &gateway.limits.json);
+        let has_room = self.waiting.len() < WAITING_COMMANDS_MAX;
+        if !(rate.is_ok() && has_room && matches!(asks, Ok(Asks::Command(_))))
+            && let Err(reached) = self.socket.count(text.len())
+        {
+            return self.refuse(id, reached.into()).await;
+        }
         if let Err(retry) = rate {
             return self.refuse(id, Problem::too_many_frames(retry.seconds)).await;
         }
@@ -242,11 +250,11 @@ impl OpenSocket {
             Err(problem) => return self.refuse(id, problem).await,
         };
         let done = match asks {
-            Asks::Command(call) => {
-                if self.waiting.len() < WAITING_COMMANDS_MAX {
-                    self.waiting.push_back((id, *call));
-                    return Ok(());
-                }
+            Asks::Command(call) if has_room => {
+                self.waiting.push_back((id, *call));
+                return Ok(());
+            }
+            Asks::Command(_) => {
                 let detail = "too many commands of this connection are waiting";
                 Err(Problem::new("overloaded", detail))
             }

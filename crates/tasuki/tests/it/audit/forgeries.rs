@@ -109,6 +109,37 @@ async fn a_task_that_was_taken_twice_is_found_afterwards() {
     assert!(output.contains(&expected), "{output}");
 }
 
+/// The hold of a free task carries its kind and the human gate. Without it the server takes the task
+/// for a new one; the ledger shows that it was not.
+#[tokio::test]
+async fn a_task_that_lost_its_gate_or_its_kind_is_found_afterwards() {
+    let gate = json!({ "policy": { "human_gate": "required" } });
+    let kind = json!({ "task": { "kind": "merge" } });
+    for (first, lost) in [(gate, "without the human gate"), (kind, "with another kind")] {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        let attacked = Attacked::new(&data).await;
+        let alice = attacked.server.with_token(&attacked.alice);
+        let mut offer = crate::server::offer("T-2", "bob");
+        merge(&mut offer, &first);
+        let id = ok(&alice, Call::post("/v1/handoffs", offer)).await["handoff_id"].clone();
+        let path = format!("/v1/handoffs/{}/close", id.as_str().unwrap());
+        ok(&attacked.root, Call::post(path, json!({}))).await;
+        forge(&data, "free", "");
+        initiate(&alice, "T-2", "bob").await;
+        assert_eq!(attacked.server.stop(), Some(0));
+        let output = findings(&report(&data));
+        assert!(output.contains(&format!("takes T-2 {lost}")), "{output}");
+    }
+}
+
+fn merge(into: &mut Value, from: &Value) {
+    let Some(from) = from.as_object() else { return into.clone_from(from) };
+    for (field, value) in from {
+        merge(&mut into[field], value);
+    }
+}
+
 /// Entries that are not sealed yet could be anybody's; the next checkpoint must not vouch for them.
 #[tokio::test]
 async fn entries_of_others_after_the_last_checkpoint_are_not_sealed() {

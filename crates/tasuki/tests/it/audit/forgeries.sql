@@ -15,3 +15,4 @@ stolen UPDATE holds SET holder = NULL, value = '["mallory"]' WHERE key = 'task/T
 closed UPDATE handoffs SET status = 'closed'
 package UPDATE documents SET text = replace(text, 'T-1', 'T-9')
 settings DELETE FROM streams WHERE subject = 'teamspace/self'
+free DELETE FROM holds WHERE key = 'task/T-2'

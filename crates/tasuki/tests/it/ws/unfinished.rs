@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::Frame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
@@ -95,20 +95,43 @@ async fn a_message_that_is_not_finished_in_time_ends_its_connection() {
 async fn what_has_come_of_a_message_counts_until_it_is_finished() {
     let (chat, _folder) = chat_with("TASUKI_QUOTAS_CUSTOMER_KIB_PER_MINUTE", "64").await;
     let mut ana = chat.socket(&chat.customer).await;
-    for number in 1..=3 {
-        let begin =
-            format!(r#"{{ "do": "ping", "id": "{number}", "more": "{}"#, "x".repeat(40_000));
-        ana.send(part(Data::Text, &begin, false)).await;
-        until_read(&mut ana).await;
-        ana.send(part(Data::Continue, r#"" }"#, true)).await;
-        let answer: Value = ana.answer_to(&json!(number.to_string())).await;
-        assert_eq!(answer["body"]["code"], "schema_invalid", "it is no write: {answer}");
-    }
     ana.send(part(Data::Text, &"x".repeat(40_000), false)).await;
     until_read(&mut ana).await;
     ana.send(part(Data::Continue, &"x".repeat(40_000), false)).await;
-    let expected = (4004, "what may be written in a minute is used up".to_owned());
-    assert_eq!(farewell(&mut ana).await, Some(expected));
+    assert_eq!(farewell(&mut ana).await, Some(used_up()));
     let mut bob = chat.socket(&chat.bob).await;
     assert_eq!(bob.ask(json!({ "do": "ping" })).await["status"], 200, "others have their own");
+}
+
+/// No request counts these messages, so the socket does.
+#[tokio::test]
+async fn a_message_that_leads_to_no_request_counts_too() {
+    let blank = " ".repeat(30_000);
+    let nothing = format!(r#"{{ "do": "nothing",{blank}"id": "1" }}"#);
+    let ping = format!(r#"{{ "do": "ping",{blank}"id": "1" }}"#);
+    for text in [&blank, &nothing, &ping] {
+        let (chat, _folder) = chat_with("TASUKI_QUOTAS_CUSTOMER_KIB_PER_MINUTE", "64").await;
+        let mut ana = chat.socket(&chat.customer).await;
+        for _ in 0..2 {
+            ana.send(Message::text(text.clone())).await;
+            assert_ne!(ana.told().await["body"]["code"], "quota_reached");
+        }
+        // One that arrives in pieces is not waited for.
+        ana.send(Message::text(text.clone())).await;
+        let next = ana.stream.next().await.expect("an answer").expect("it can be read");
+        match next {
+            Message::Close(Some(frame)) => assert_eq!(u16::from(frame.code), 4004),
+            answer => assert!(answer.to_string().contains("quota_reached"), "{answer}"),
+        }
+    }
+    let (chat, _folder) = chat_with("TASUKI_QUOTAS_CUSTOMER_KIB_PER_MINUTE", "64").await;
+    let mut ana = chat.socket(&chat.customer).await;
+    for _ in 0..3 {
+        ana.send(Message::binary(vec![0; 30_000])).await;
+    }
+    assert_eq!(farewell(&mut ana).await, Some(used_up()));
+}
+
+fn used_up() -> (u16, String) {
+    (4004, "what may be written in a minute is used up".to_owned())
 }

@@ -36,7 +36,12 @@ impl<W: Wire> ConnectionState<W> {
         self.n_messages += 1;
         let number = self.n_messages;
         let gateway = &self.connection.gateway;
-        let now_ms = u64::try_from(gateway.engine.clock().now().as_millis()).unwrap_or(0);
+        let (caller, now) = (&self.connection.asker.caller, gateway.engine.clock().now());
+        let usage = gateway.engine.usage();
+        if let Err(reached) = usage.send_more(caller, text.len(), text.len(), now) {
+            return Ok(vec![refused(number, reached.into())]);
+        }
+        let now_ms = u64::try_from(now.as_millis()).unwrap_or(0);
         if let Err(retry) = gateway.frames.check(&self.id, now_ms) {
             return Ok(vec![refused(number, Problem::too_many_frames(retry.seconds))]);
         }
@@ -63,9 +68,6 @@ impl<W: Wire> ConnectionState<W> {
     /// recorded.
     async fn announce(&mut self, number: u64, text: &str) -> Result<(), Problem> {
         let caller = self.connection.asker.clone().member()?.caller;
-        let gateway = &self.connection.gateway;
-        let now = gateway.engine.clock().now();
-        gateway.engine.usage().send(&caller, text.len(), now)?;
         let events = events_in(text.as_bytes())?;
         let session = session_of(&events)?;
         let counted = count_critical(&self.connection.gateway, &caller, &events)?;
