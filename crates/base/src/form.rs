@@ -7,6 +7,7 @@
 
 pub mod check;
 mod node;
+mod span_pattern;
 mod words;
 
 pub use check::{Form, Misfit};
@@ -168,6 +169,7 @@ pub fn span(min: Span, max: Span) -> impl FnMut(&mut Schema) {
     move |schema| {
         schema.insert(SPAN_MIN.to_owned(), json!(min));
         schema.insert(SPAN_MAX.to_owned(), json!(max));
+        schema.insert("pattern".to_owned(), span_pattern::between(min, Some(max)).into());
         let expected = format!("a span from {} to {}", min.in_days(), max.in_days());
         schema.insert(EXPECTED.to_owned(), expected.into());
     }
@@ -177,6 +179,7 @@ pub fn span(min: Span, max: Span) -> impl FnMut(&mut Schema) {
 pub fn at_least(min: Span) -> impl FnMut(&mut Schema) {
     move |schema| {
         schema.insert(SPAN_MIN.to_owned(), json!(min));
+        schema.insert("pattern".to_owned(), span_pattern::between(min, None).into());
         schema.insert(EXPECTED.to_owned(), format!("a span of at least {min}").into());
     }
 }

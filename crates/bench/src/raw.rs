@@ -125,6 +125,10 @@ impl Store for Recorder {
         self.inner.place(follower)
     }
 
+    fn try_write(&self) -> Answer<()> {
+        self.inner.try_write()
+    }
+
     fn write_place(&self, follower: &str, seq: u64) -> Answer<()> {
         self.inner.write_place(follower, seq)
     }

@@ -7,6 +7,7 @@
 mod admission;
 mod connection;
 mod head_timer;
+mod length_watch;
 mod spare_sleep;
 mod stream;
 mod unread_body;
@@ -109,6 +110,11 @@ impl Peer {
         }
     }
 }
+
+/// In the extensions of a request whose head has both `Content-Length` and `Transfer-Encoding`. A
+/// proxy may have gone by the other one, so the request must be refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AmbiguousLength;
 
 /// What happened to connections, for the metrics. Several endpoints may share one.
 #[derive(Debug, Default)]

@@ -97,12 +97,17 @@ const URL: &str = concat!(
 );
 
 fn url_expected() -> String {
-    format!("an http or https URL without a user name, of at most {URL_BYTES_MAX} bytes, or null")
+    format!("an http or https URL without a user name, of at most {URL_BYTES_MAX} bytes")
+}
+
+/// The form of a field that holds such a URL.
+pub fn url_form(schema: &mut Schema) {
+    form::patterned(URL, URL_BYTES_MAX, url_expected())(schema);
 }
 
 /// The form of a field that holds such a URL, or `null`.
-pub fn url_form(schema: &mut Schema) {
-    form::patterned(URL, URL_BYTES_MAX, url_expected())(schema);
+pub fn url_or_null_form(schema: &mut Schema) {
+    form::patterned(URL, URL_BYTES_MAX, format!("{}, or null", url_expected()))(schema);
 }
 
 /// Where the host points to is checked when the URL is called, because DNS names change.

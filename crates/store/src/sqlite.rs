@@ -18,6 +18,7 @@ mod migrate;
 mod outbox_rows;
 pub mod raw_limit;
 mod reader;
+mod row_order;
 mod rows;
 mod sign;
 mod sweep;
@@ -47,8 +48,8 @@ pub use audit_rows::{
     SnapshotPlace, SnapshotRow, TranscriptRow,
 };
 pub use derived_rows::{HoldRow, OutboxRow, OutcomeRow, PartyRow};
-pub use reader::ReadOnly;
 use reader::Readers;
+pub use reader::{Migrated, ReadOnly};
 pub use sign::sign_rows;
 use writer::Writer;
 
@@ -93,6 +94,10 @@ pub enum OpenError {
     InUse(PathBuf),
     #[error("{} is of a newer release: schema {found}, not {known}", .path.display())]
     Newer { path: PathBuf, found: u32, known: u32 },
+    #[error("{} is of an older release: schema {found}, not {known}", .path.display())]
+    Older { path: PathBuf, found: u32, known: u32 },
+    #[error("{} is no database of Tasuki: schema {version} does not fit it", .path.display())]
+    NotOurs { path: PathBuf, version: i64 },
     #[error("cannot open {}", .path.display())]
     Io { path: PathBuf, source: std::io::Error },
     #[error("cannot open {}", .path.display())]
@@ -128,6 +133,7 @@ fn open_for_writing(path: &Path, durability: Durability) -> Result<Connection, O
         .open(path)
         .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
     let connection = Connection::open(path).map_err(failed)?;
+    refuse_others(&connection, path)?;
     let synchronous = match durability {
         Durability::Full => "FULL",
         Durability::ProcessCrashOnly => "NORMAL",
@@ -147,6 +153,20 @@ fn open_for_writing(path: &Path, durability: Durability) -> Result<Connection, O
         .and_then(|()| keep_plans(&connection))
         .map_err(failed)?;
     Ok(connection)
+}
+
+/// Before the first write, so that a database that is not ours, or of a newer release, stays as it
+/// is: also its write-ahead log, which SQLite would move into it at the end.
+fn refuse_others(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+    let move_at_end = |is_wanted: bool| {
+        connection
+            .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !is_wanted)
+            .map_err(|source| OpenError::Sqlite { path: path.to_owned(), source })
+    };
+    move_at_end(false)?;
+    migrate::known_version(connection, path)?;
+    move_at_end(true)?;
+    Ok(())
 }
 
 /// SQLite prepares a statement on a table with partial indexes again whenever a bound value might
@@ -240,6 +260,10 @@ impl Store for Sqlite {
 
     fn write_place(&self, follower: &str, seq: u64) -> Answer<()> {
         self.inner.writer.write_place(follower, seq)
+    }
+
+    fn try_write(&self) -> Answer<()> {
+        self.inner.writer.try_write()
     }
 
     fn load(&self, stream: &Stream) -> Answer<Option<Snapshot>> {

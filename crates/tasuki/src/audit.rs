@@ -28,7 +28,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 
-pub use data::{doubtful_streams, verify_copy};
+pub use data::{FIRST_START_INTERRUPTED, doubtful_streams, verify_copy};
 pub use export::{Exported, export};
 pub use import::verify_export;
 pub use notes::Beside;

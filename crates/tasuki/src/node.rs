@@ -31,7 +31,7 @@ use protocol::merkle::Edge;
 use protocol::quota::Limits;
 use protocol::row_mac::RowKey;
 use store::Sqlite;
-use store::sqlite::{FILE_NAME, ReadOnly, sign_rows};
+use store::sqlite::{FILE_NAME, Migrated, ReadOnly, sign_rows};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
@@ -41,6 +41,11 @@ use crate::{audit, checkpoint_check, telemetry, usage};
 
 /// The socket through which the command line reaches a running server.
 pub const CONTROL_SOCKET: &str = "control.sock";
+
+/// The next entry would follow one that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("the newest entry of {} cannot be read", .0.display())]
+pub struct UnreadableEntry(pub PathBuf);
 
 /// A server without its network.
 #[derive(Debug)]
@@ -69,6 +74,7 @@ impl Node {
     /// requests. `stopping` turns true when streams shall end.
     pub fn start(config: &Config, stopping: watch::Receiver<bool>) -> Result<Self> {
         make_folder(&config.data)?;
+        check_newest(&config.data)?;
         let store = Sqlite::open_with(&config.data, durability())?;
         check_schema(&config.data)?;
         let ids = Arc::new(RandomIds);
@@ -173,6 +179,17 @@ fn followers(
     let reserve = usage::keep_reserve(engine(), data(), reserve_mib, stopped.clone());
     followers.extend([tokio::spawn(scrub), tokio::spawn(stored), tokio::spawn(reserve)]);
     followers
+}
+
+/// Before the database is opened for writing, so that it stays as it is. Opening it reports
+/// whatever else is wrong with it.
+fn check_newest(folder: &Path) -> Result<()> {
+    let path = folder.join(FILE_NAME);
+    let Ok(store) = ReadOnly::open(folder) else { return Ok(()) };
+    if let Ok(Migrated::Completely | Migrated::Partly { .. }) = store.check_version(&path) {
+        store.newest_entry().with_context(|| UnreadableEntry(path))?;
+    }
+    Ok(())
 }
 
 /// A trigger of others can make the database forget what the server acknowledges.

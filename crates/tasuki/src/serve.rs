@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use gateways::http::unanswered;
-use gateways::listen::{self, Endpoint};
+use gateways::listen::{self, ConnectionLimits, Endpoint};
 use gateways::tls::{self, TlsError, TlsFiles};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
@@ -30,7 +30,7 @@ pub enum Demo {
 
 /// Runs until SIGTERM or SIGINT.
 pub async fn run(mut config: Config, demo: Demo) -> Result<()> {
-    raise_open_files();
+    let n_open_files = raise_open_files();
     // From here on a signal is a request to stop, also before everything is up.
     let signals = Signals::listen()?;
     let (stop, stopped) = watch::channel(false);
@@ -52,8 +52,9 @@ pub async fn run(mut config: Config, demo: Demo) -> Result<()> {
     node.ready().await;
     let control = bind_control_socket(&config.data)?;
     let aaep = AaepSocket::bind(&config.aaep_socket)?;
-    let limits = config.connection_limits();
-    let serving = [endpoint, Endpoint::Unix(control)].map(|endpoint| {
+    let limits = limits_within(n_open_files, config.connection_limits());
+    let endpoints = [(endpoint, limits.network), (Endpoint::Unix(control), limits.control)];
+    let serving = endpoints.map(|(endpoint, limits)| {
         let counts = node.connections.clone();
         tokio::spawn(listen::serve(
             endpoint,
@@ -211,12 +212,43 @@ async fn greet(
 }
 
 /// Each connection is an open file, and the usual limit of 1,024 is less than we promise to hold.
-pub fn raise_open_files() {
+/// Returns the limit.
+pub fn raise_open_files() -> usize {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     if let Err(error) = setrlimit(Resource::Nofile, limit) {
         tracing::warn!(%error, "the limit on open files stays as it is");
+    }
+    // `None` is no limit.
+    getrlimit(Resource::Nofile).current.map_or(usize::MAX, |n| n.try_into().unwrap_or(usize::MAX))
+}
+
+/// Open files that the network never takes, or half of all if there are fewer than twice as many.
+/// The database takes about 20, the logs and checkpoints as many, webhooks 64, the AAEP socket 256,
+/// and the control socket a quarter of these.
+const RESERVED_FILES: usize = 1_024;
+
+struct EndpointLimits {
+    network: ConnectionLimits,
+    control: ConnectionLimits,
+}
+
+/// Without a reserve, a flood of connections would stop seals, logs and the control socket.
+fn limits_within(n_open_files: usize, wanted: ConnectionLimits) -> EndpointLimits {
+    let n_reserved = RESERVED_FILES.min(n_open_files / 2);
+    let n_wanted = wanted.connections_max;
+    let n_network = n_wanted.min(n_open_files - n_reserved);
+    if n_network < n_wanted {
+        tracing::warn!(
+            "the limit on open files is {n_open_files}, so there can be {n_network} connections, \
+             and not the {n_wanted} of `limits.connections`"
+        );
+    }
+    let n_control = n_wanted.min(n_reserved / 4);
+    EndpointLimits {
+        network: ConnectionLimits { connections_max: n_network, ..wanted },
+        control: ConnectionLimits { connections_max: n_control, ..wanted },
     }
 }
 

@@ -96,8 +96,7 @@ impl Ledger<'_> {
         if is_known && !engine.is_disk_full.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let newest = engine.store.newest().await?;
-        let tried = engine.store.write_place("readiness", newest).await;
+        let tried = engine.store.try_write().await;
         let is_full = matches!(tried, Err(StoreError::Full));
         engine.is_disk_full.store(is_full, Ordering::Relaxed);
         if tried.is_ok() {

@@ -59,6 +59,10 @@ pub trait Store: Send + Sync + 'static {
     /// Durable when the answer is `Ok`.
     fn write_place(&self, follower: &str, seq: u64) -> Answer<()>;
 
+    /// Shows by a small write whether commits can succeed: there is room, and no other program has
+    /// taken the number of the next entry.
+    fn try_write(&self) -> Answer<()>;
+
     /// The token stream whose secret has this hash.
     fn token_stream(&self, secret_hash: &str) -> Answer<Option<Stream>>;
 

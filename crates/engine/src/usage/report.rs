@@ -77,22 +77,17 @@ impl Usage {
         used.collect()
     }
 
-    /// The teamspaces that store most, at most `n_max`, and what all the others use together.
-    pub fn largest(&self, n_max: usize, now: Time) -> (Vec<(TeamspaceId, Vec<Used>)>, Vec<Used>) {
-        let known = self.lock();
-        let mut all: Vec<_> = known.iter().collect();
-        all.sort_by_key(|(id, usage)| (std::cmp::Reverse(usage.whole.stored_bytes), *id));
-        let used = |usage: &TeamspaceUsage| usage.used(&usage.whole, Whose::Teamspace, now);
-        let (shown, others) = all.split_at(all.len().min(n_max));
-        let shown = shown.iter().map(|(id, usage)| ((*id).clone(), used(usage))).collect();
-        let mut rest =
+    /// What all teamspaces use together.
+    pub fn total(&self, now: Time) -> Vec<Used> {
+        let mut total =
             TeamspaceUsage::new(Limits::NONE).used(&Share::default(), Whose::Teamspace, now);
-        for (_, usage) in others {
-            for (sum, one) in rest.iter_mut().zip(used(usage)) {
+        for usage in self.lock().values() {
+            for (sum, one) in total.iter_mut().zip(usage.used(&usage.whole, Whose::Teamspace, now))
+            {
                 sum.used += one.used;
             }
         }
-        (shown, rest)
+        total
     }
 
     /// The quotas that were set for a teamspace.

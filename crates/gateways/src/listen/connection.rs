@@ -31,7 +31,7 @@ use super::head_timer::{Activity, HeadTimer};
 use super::spare_sleep::{LentSleep, SpareSleep};
 use super::stream::PatientStream;
 use super::unread_body::{Unread, WatchedBody};
-use super::{ConnectionCounts, ConnectionLimits, Peer, Unanswered, stopped};
+use super::{AmbiguousLength, ConnectionCounts, ConnectionLimits, Peer, Unanswered, stopped};
 
 /// The head of a request fits in here or is refused with 431; a response is buffered up to as much
 /// before more of its body is read. hyper's own maximum is 400 KB per connection, and 8 KB its
@@ -88,8 +88,11 @@ impl Arrival {
         let service = {
             let (host, activity) = (Arc::clone(&host), Arc::clone(&activity));
             let spare = Arc::new(SpareSleep::default());
-            service_fn(move |request| {
+            service_fn(move |mut request| {
                 activity.begin_request(!Incoming::is_end_stream(request.body()));
+                if activity.is_ambiguous() {
+                    request.extensions_mut().insert(AmbiguousLength);
+                }
                 answer(Arc::clone(&host), peer, Arc::clone(&spare), request)
             })
         };

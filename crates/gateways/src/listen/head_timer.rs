@@ -11,7 +11,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -25,8 +25,11 @@ use super::spare_sleep::{LentSleep, SpareSleep};
 #[derive(Debug, Default)]
 pub(super) struct Activity {
     heard: AtomicBool,
-    served: AtomicBool,
+    /// Requests whose head has arrived.
+    n_requests: AtomicU64,
     body_announced: AtomicBool,
+    /// The number of the request whose head has two lengths, counted from one; 0 if there is none.
+    ambiguous: AtomicU64,
 }
 
 impl Activity {
@@ -39,8 +42,19 @@ impl Activity {
     pub(super) fn begin_request(&self, body_announced: bool) {
         // A head that was read together with the one before it is not noted as bytes of its own.
         self.hear();
-        self.served.store(true, Ordering::Relaxed);
+        self.n_requests.fetch_add(1, Ordering::Relaxed);
         self.body_announced.store(body_announced, Ordering::Relaxed);
+    }
+
+    /// The head of this request, counted from one, has both `Content-Length` and
+    /// `Transfer-Encoding`. It may have been read together with requests before it.
+    pub(super) fn doubt(&self, n_request: u64) {
+        self.ambiguous.store(n_request, Ordering::Relaxed);
+    }
+
+    /// Whether the latest request is the one with two lengths.
+    pub(super) fn is_ambiguous(&self) -> bool {
+        self.ambiguous.load(Ordering::Relaxed) == self.n_requests.load(Ordering::Relaxed)
     }
 
     /// Whether the latest request came with a body, which may still be on its way.
@@ -50,7 +64,11 @@ impl Activity {
 
     /// Whether this is a kept connection on which nothing has arrived since the last answer.
     pub(super) fn is_resting(&self) -> bool {
-        self.served.load(Ordering::Relaxed) && !self.heard.load(Ordering::Relaxed)
+        self.has_served() && !self.heard.load(Ordering::Relaxed)
+    }
+
+    fn has_served(&self) -> bool {
+        self.n_requests.load(Ordering::Relaxed) > 0
     }
 
     fn rest(&self) {
@@ -78,7 +96,7 @@ impl Timer for HeadTimer {
     /// request. We do not see that and allow it the long wait, which its sender could have had
     /// by staying silent.
     fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn Sleep>> {
-        let waits_for_first_byte = self.activity.served.load(Ordering::Relaxed);
+        let waits_for_first_byte = self.activity.has_served();
         let deadline = if waits_for_first_byte {
             self.activity.rest();
             deadline - self.head_read_max + self.keep_alive_max

@@ -3,7 +3,7 @@
 //! Wraps any byte stream. It notes that bytes arrived, gives up on a peer that does not read, and
 //! closes so that a last answer is not lost. It holds the connection's place at the gate, so a
 //! stream that is upgraded and leaves HTTP behind keeps being counted. It must not know what the
-//! bytes mean.
+//! bytes mean; the length watch does.
 
 use std::io;
 use std::pin::Pin;
@@ -17,6 +17,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::admission::Admission;
 use super::head_timer::Activity;
+use super::length_watch::LengthWatch;
 
 /// How long we go on discarding a body that was refused. Closing while bytes arrive makes the
 /// kernel reset the connection, and a reset can destroy the refusal before its reader sees it. A
@@ -29,6 +30,7 @@ const LINGER_BYTES: usize = 4_096;
 pub(super) struct PatientStream<S> {
     inner: S,
     activity: Arc<Activity>,
+    length_watch: LengthWatch,
     write_stall_max: Duration,
     /// Runs while the peer keeps us from writing.
     stall: Option<Pin<Box<dyn Sleep>>>,
@@ -45,8 +47,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> PatientStream<S> {
         write_stall_max: Duration,
         _admission: Admission,
     ) -> Self {
+        let length_watch = LengthWatch::default();
         let (stall, linger) = (None, None);
-        Self { inner, activity, write_stall_max, stall, linger, _admission }
+        Self { inner, activity, length_watch, write_stall_max, stall, linger, _admission }
     }
 
     /// Takes one step of writing; an error once no step got through for `write_stall_max`.
@@ -92,8 +95,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for PatientStream<S> {
     ) -> Poll<io::Result<()>> {
         let n_before = buffer.filled().len();
         ready!(Pin::new(&mut self.inner).poll_read(context, buffer))?;
-        if buffer.filled().len() > n_before {
+        let read = &buffer.filled()[n_before..];
+        if !read.is_empty() {
             self.activity.hear();
+        }
+        if let Some(n_head) = self.length_watch.read(read) {
+            self.activity.doubt(n_head);
         }
         Poll::Ready(Ok(()))
     }

@@ -63,16 +63,17 @@ async fn a_refused_body_does_not_cost_its_sender_the_answer() {
 }
 
 /// hyper reads lengths before any handler runs. With both a length and chunks it goes by the chunks
-/// and closes, so that nothing after them is taken for a request. It answers lengths beyond all
-/// bodies itself.
+/// and closes, so that nothing after them is taken for a request; the handler is told. hyper
+/// answers lengths beyond all bodies itself.
 #[tokio::test]
 async fn a_doubtful_length_ends_the_connection() {
     let server = Server::start(ConnectionLimits::default()).await;
     let smuggled = "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n";
     let chunked = "Transfer-Encoding: chunked\r\n";
     for (lengths, body, status) in [
-        (format!("Content-Length: 3\r\n{chunked}"), "0\r\n\r\n", "200"),
-        (format!("{chunked}Content-Length: 3\r\n"), "0\r\n\r\n", "200"),
+        (format!("Content-Length: 3\r\n{chunked}"), "0\r\n\r\n", "400"),
+        (format!("{chunked}Content-Length: 3\r\n"), "0\r\n\r\n", "400"),
+        (format!("{chunked}Content-Length: x\r\n"), "0\r\n\r\n", "400"),
         ("Content-Length: 3\r\nContent-Length: 4\r\n".to_owned(), "abc", "400"),
         ("Content-Length: 18446744073709551613\r\n".to_owned(), "", "413"),
         ("Content-Length: 18446744073709551615\r\n".to_owned(), "", "431"),
@@ -86,6 +87,21 @@ async fn a_doubtful_length_ends_the_connection() {
         assert!(said.starts_with(&format!("HTTP/1.1 {status} ")), "{lengths}: {said}");
         assert_eq!(said.matches("HTTP/1.1").count(), 1, "{lengths}: {said}");
     }
+}
+
+#[tokio::test]
+async fn a_doubtful_length_is_noticed_after_other_requests_and_not_in_them() {
+    let server = Server::start(ConnectionLimits::default()).await;
+    let both = "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\
+                Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
+    let chunked = both.replace("Content-Length: 3\r\n", "");
+    let counted = format!("POST /echo HTTP/1.1\r\nContent-Length: {}\r\n\r\n{both}", both.len());
+    let pipelined = format!("{chunked}{counted}{chunked}{both}");
+    let mut client = server.connect().await;
+    client.send(&pipelined).await;
+    let said = client.until_closed().await;
+    let statuses: Vec<&str> = said.split("HTTP/1.1 ").skip(1).map(|said| &said[..3]).collect();
+    assert_eq!(statuses, ["200", "200", "200", "400"], "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -5,9 +5,9 @@ use protocol::canonical::Hash;
 use protocol::ledger::{Entry, Stream};
 use protocol::row_mac::Mac;
 use protocol::time::Time;
-use rusqlite::{Connection, OptionalExtension, Result, Row, ffi, params};
+use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 
-use super::rows;
+use super::{row_order, rows};
 
 /// One row of the ledger, as far as it can be read.
 #[derive(Debug)]
@@ -117,9 +117,8 @@ pub fn ledger_rows(connection: &Connection, from: i64, limit: usize) -> Result<V
             Err(_) => return Ok(page),
         };
         let seq = row.get(0)?;
-        // In a damaged file rows can come in any order, and again and again.
         if seq < page.last().map_or(from, |last: &LedgerRow| last.seq.saturating_add(1)) {
-            return if page.is_empty() { Err(out_of_order()) } else { Ok(page) };
+            return if page.is_empty() { Err(row_order::broken()) } else { Ok(page) };
         }
         page.push(LedgerRow {
             seq,
@@ -127,11 +126,6 @@ pub fn ledger_rows(connection: &Connection, from: i64, limit: usize) -> Result<V
             entry: entry(row).map_err(|error| error.to_string()),
         });
     }
-}
-
-fn out_of_order() -> rusqlite::Error {
-    let detail = Some("its rows are out of order".to_owned());
-    rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CORRUPT), detail)
 }
 
 pub fn document_rows(connection: &Connection, from: i64, limit: usize) -> Result<Vec<DocumentRow>> {
@@ -151,13 +145,7 @@ pub fn document_rows(connection: &Connection, from: i64, limit: usize) -> Result
             })
         })?
         .collect::<Result<_>>()?;
-    let mut least = from;
-    for row in &page {
-        if row.seq < least {
-            return Err(out_of_order());
-        }
-        least = row.seq.saturating_add(1);
-    }
+    row_order::check(from.checked_sub(1), &page, |row| row.seq)?;
     Ok(page)
 }
 
@@ -192,9 +180,9 @@ pub fn transcript_rows(
     after: Option<&TranscriptRow>,
     limit: usize,
 ) -> Result<Vec<TranscriptRow>> {
-    let (conversation, number) =
-        after.map_or((i64::MIN, i64::MIN), |row| (row.conversation, row.number));
-    connection
+    let key = |row: &TranscriptRow| (row.conversation, row.number);
+    let (conversation, number) = after.map_or((i64::MIN, i64::MIN), key);
+    let page: Vec<TranscriptRow> = connection
         .prepare_cached(
             "SELECT t.conversation, t.number, t.seq, c.teamspace, 'conversation/' || c.id
              FROM transcript t LEFT JOIN conversations c ON c.row = t.conversation
@@ -210,7 +198,9 @@ pub fn transcript_rows(
                 stream: is_known.then(|| rows::stream(row, 3)).transpose()?,
             })
         })?
-        .collect()
+        .collect::<Result<_>>()?;
+    row_order::check(after.map(key), &page, key)?;
+    Ok(page)
 }
 
 /// Every snapshot, by the last entry it knows.

@@ -8,7 +8,7 @@ use protocol::step::{Deadline, HoldState};
 use protocol::time::Time;
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
-use super::rows;
+use super::{row_order, rows};
 
 /// A hold, as stored in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,16 +67,9 @@ pub fn deadline_rows(
     after: Option<&Due>,
     limit: usize,
 ) -> Result<Vec<Due>> {
-    let (due, teamspace, subject, name) = match after {
-        Some(Due { stream, deadline }) => (
-            deadline.due.as_millis(),
-            stream.teamspace.as_str(),
-            stream.subject.to_string(),
-            deadline.name.as_ref(),
-        ),
-        None => (i64::MIN, "", String::new(), ""),
-    };
-    connection
+    let beginning = || (i64::MIN, "", String::new(), "");
+    let (due, teamspace, subject, name) = after.map_or_else(beginning, deadline_key);
+    let page: Vec<Due> = connection
         .prepare_cached(
             "SELECT teamspace, subject, name, due FROM deadlines
              WHERE (due, teamspace, subject, name) > (?1, ?2, ?3, ?4)
@@ -86,7 +79,15 @@ pub fn deadline_rows(
             params![due, teamspace, subject, name, rows::count(limit)],
             super::deadline_rows::due_row,
         )?
-        .collect()
+        .collect::<Result<_>>()?;
+    row_order::check(after.map(deadline_key), &page, deadline_key)?;
+    Ok(page)
+}
+
+fn deadline_key(row: &Due) -> (i64, &str, String, &str) {
+    let Due { stream, deadline } = row;
+    let (teamspace, subject) = (stream.teamspace.as_str(), stream.subject.to_string());
+    (deadline.due.as_millis(), teamspace, subject, deadline.name.as_ref())
 }
 
 /// All holds after one of them, in the order of their keys.
@@ -95,8 +96,8 @@ pub fn hold_rows(
     after: Option<&HoldRow>,
     limit: usize,
 ) -> Result<Vec<HoldRow>> {
-    let (teamspace, key) = after.map_or(("", ""), |row| (row.teamspace.as_str(), &row.key));
-    connection
+    let (teamspace, key) = after.map_or(("", ""), hold_key);
+    let page: Vec<HoldRow> = connection
         .prepare_cached(
             "SELECT teamspace, key, holder, value FROM holds WHERE (teamspace, key) > (?1, ?2)
              ORDER BY teamspace, key LIMIT ?3",
@@ -108,7 +109,13 @@ pub fn hold_rows(
                 hold: HoldState { holder: row.get(2)?, value: row.get(3)? },
             })
         })?
-        .collect()
+        .collect::<Result<_>>()?;
+    row_order::check(after.map(hold_key), &page, hold_key)?;
+    Ok(page)
+}
+
+fn hold_key(row: &HoldRow) -> (&str, &str) {
+    (row.teamspace.as_str(), &row.key)
 }
 
 pub fn has_effect(connection: &Connection, stream: &Stream, name: &str) -> Result<bool> {
@@ -122,13 +129,9 @@ pub fn outbox_rows(
     after: Option<&OutboxRow>,
     limit: usize,
 ) -> Result<Vec<OutboxRow>> {
-    let (teamspace, subject, name) = match after {
-        Some(OutboxRow { stream, name, .. }) => {
-            (stream.teamspace.as_str(), stream.subject.to_string(), name.as_str())
-        }
-        None => ("", String::new(), ""),
-    };
-    connection
+    let beginning = || ("", String::new(), "");
+    let (teamspace, subject, name) = after.map_or_else(beginning, outbox_key);
+    let page: Vec<OutboxRow> = connection
         .prepare_cached(
             "SELECT teamspace, subject, name, due, leased_until, error IS NOT NULL FROM outbox
              WHERE (teamspace, subject, name) > (?1, ?2, ?3)
@@ -143,7 +146,13 @@ pub fn outbox_rows(
                 has_error: row.get(5)?,
             })
         })?
-        .collect()
+        .collect::<Result<_>>()?;
+    row_order::check(after.map(outbox_key), &page, outbox_key)?;
+    Ok(page)
+}
+
+fn outbox_key(row: &OutboxRow) -> (&str, String, &str) {
+    (row.stream.teamspace.as_str(), row.stream.subject.to_string(), &row.name)
 }
 
 /// The part and the status of a party of a message.
@@ -169,10 +178,8 @@ pub fn party_rows(
     after: Option<&PartyRow>,
     limit: usize,
 ) -> Result<Vec<PartyRow>> {
-    let (teamspace, agent, message) = after.map_or(("", "", i64::MIN), |row| {
-        (row.teamspace.as_str(), row.agent.as_str(), row.message)
-    });
-    connection
+    let (teamspace, agent, message) = after.map_or(("", "", i64::MIN), party_key);
+    let page: Vec<PartyRow> = connection
         .prepare_cached(
             "SELECT p.teamspace, p.agent, p.message, p.part, p.status, m.teamspace,
                     'message/' || m.id
@@ -191,7 +198,13 @@ pub fn party_rows(
                 stream: is_known.then(|| rows::stream(row, 5)).transpose()?,
             })
         })?
-        .collect()
+        .collect::<Result<_>>()?;
+    row_order::check(after.map(party_key), &page, party_key)?;
+    Ok(page)
+}
+
+fn party_key(row: &PartyRow) -> (&str, &str, i64) {
+    (&row.teamspace, &row.agent, row.message)
 }
 
 pub fn outcome_rows(
@@ -199,10 +212,8 @@ pub fn outcome_rows(
     after: Option<&OutcomeRow>,
     limit: usize,
 ) -> Result<Vec<OutcomeRow>> {
-    let (teamspace, caller, key) = after.map_or(("", "", ""), |row| {
-        (row.scope.teamspace.as_str(), row.scope.caller.as_str(), row.scope.key.as_str())
-    });
-    connection
+    let (teamspace, caller, key) = after.map_or(("", "", ""), outcome_key);
+    let page: Vec<OutcomeRow> = connection
         .prepare_cached(
             "SELECT teamspace, caller, key, fingerprint, outcome, mac FROM outcomes
              WHERE (teamspace, caller, key) > (?1, ?2, ?3)
@@ -222,7 +233,13 @@ pub fn outcome_rows(
                 },
             })
         })?
-        .collect()
+        .collect::<Result<_>>()?;
+    row_order::check(after.map(outcome_key), &page, outcome_key)?;
+    Ok(page)
+}
+
+fn outcome_key(row: &OutcomeRow) -> (&str, &str, &str) {
+    (row.scope.teamspace.as_str(), &row.scope.caller, &row.scope.key)
 }
 
 /// The cursors of the loops that follow the ledger.

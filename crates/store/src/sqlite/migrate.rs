@@ -71,16 +71,31 @@ fn parts(connection: &Connection) -> Result<BTreeMap<String, Option<String>>> {
     parts.collect()
 }
 
-/// The version of a database, if it is not of a newer release.
+/// The version of a database, if it is ours and not of a newer release; 0 before the first
+/// migration.
 pub fn known_version(connection: &Connection, path: &Path) -> std::result::Result<u32, OpenError> {
     let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
-    let known = u32::try_from(MIGRATIONS.len()).expect("there are a handful of migrations");
-    let found: u32 =
+    let version: i64 =
         connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
-    if found > known {
-        return Err(OpenError::Newer { path: path.to_owned(), found, known });
+    let (n_parts, has_ledger): (u64, bool) = connection
+        .query_row(
+            "SELECT count(*), coalesce(max(name = 'entries'), 0) FROM sqlite_schema",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .map_err(failed)?;
+    let is_ours = if version == 0 { n_parts == 0 } else { has_ledger };
+    let Some(found) = u32::try_from(version).ok().filter(|_| is_ours) else {
+        return Err(OpenError::NotOurs { path: path.to_owned(), version });
+    };
+    if found > newest_version() {
+        return Err(OpenError::Newer { path: path.to_owned(), found, known: newest_version() });
     }
     Ok(found)
+}
+
+pub fn newest_version() -> u32 {
+    u32::try_from(MIGRATIONS.len()).expect("there are a handful of migrations")
 }
 
 #[cfg(test)]

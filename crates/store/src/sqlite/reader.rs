@@ -112,6 +112,19 @@ impl Drop for Reader {
     }
 }
 
+/// How far the migrations of a database are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Migrated {
+    Completely,
+    /// An older release wrote it, and the next start migrates it.
+    Partly {
+        found: u32,
+        known: u32,
+    },
+    /// It is empty: its first start was interrupted, and the next one finishes it.
+    NotBegun,
+}
+
 /// A database opened for reading, without a lock: for `audit` and `doctor`, which also work while a
 /// server runs or cannot start.
 #[derive(Debug)]
@@ -131,9 +144,16 @@ impl ReadOnly {
         Ok(Self { connection })
     }
 
-    /// Refuses what a newer release has written.
-    pub fn check_version(&self, path: &Path) -> Result<(), OpenError> {
-        migrate::known_version(&self.connection, path).map(|_| ())
+    /// Which migrations ran. Refuses what is not ours, and what a newer release has written.
+    pub fn check_version(&self, path: &Path) -> Result<Migrated, OpenError> {
+        let found = migrate::known_version(&self.connection, path)?;
+        let known = migrate::newest_version();
+        let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
+        if found == known {
+            return Ok(Migrated::Completely);
+        }
+        let is_empty = found == 0 || rows::newest(&self.connection).map_err(failed)? == 0;
+        Ok(if is_empty { Migrated::NotBegun } else { Migrated::Partly { found, known } })
     }
 
     /// From here on every read sees the database as it is now, whatever a server does to it. It

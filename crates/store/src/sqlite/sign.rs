@@ -10,7 +10,7 @@ use protocol::ledger::Stream;
 use protocol::row_mac::{OutcomeRow, RowKey, SnapshotRow};
 use rusqlite::{Connection, Result, params};
 
-use super::{BUSY_MS_MAX, FILE_NAME, broken, rows};
+use super::{BUSY_MS_MAX, FILE_NAME, broken, row_order, rows};
 
 /// Rows of one transaction.
 const PAGE_ROWS_MAX: usize = 512;
@@ -77,6 +77,7 @@ fn sign_page(
         let number: i64 = row.get(0)?;
         signed.push((number, (!doubtful.contains(&stream)).then_some(mac)));
     }
+    row_order::check(Some(after), &signed, |(number, _)| *number)?;
     let mut write =
         connection.prepare_cached(&format!("UPDATE {table} SET mac = ?2 WHERE row = ?1"))?;
     for (number, mac) in &signed {
@@ -113,6 +114,7 @@ fn sign_outcomes(
         });
         signed.push((name, mac));
     }
+    row_order::check(Some(after), &signed, |(name, _)| name)?;
     let mut write = connection.prepare_cached(
         "UPDATE outcomes SET mac = ?4 WHERE teamspace = ?1 AND caller = ?2 AND key = ?3",
     )?;

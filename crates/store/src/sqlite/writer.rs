@@ -6,6 +6,7 @@
 //! Savepoints are not used otherwise: SQLite copies every page that is touched after one, which is
 //! a third of the work.
 
+use std::cmp::Ordering;
 use std::path::Path;
 use std::sync::{Arc, Mutex, Weak};
 use std::thread::JoinHandle;
@@ -46,6 +47,7 @@ enum Job {
     Claim(Claim, Vec<Claimed>, oneshot::Sender<Result<Vec<Claimed>, StoreError>>),
     Outbox(OutboxWrite, oneshot::Sender<Result<(), StoreError>>),
     Place(String, u64, oneshot::Sender<Result<(), StoreError>>),
+    Trial(oneshot::Sender<Result<(), StoreError>>),
 }
 
 /// The commit goes back to its caller: memory is cheapest to free on the thread that allocated it.
@@ -120,6 +122,15 @@ impl Writer {
     pub fn write_place(&self, follower: &str, seq: u64) -> Answer<()> {
         let (reply, answer) = oneshot::channel();
         let sent = self.send(Job::Place(follower.to_owned(), seq, reply));
+        Box::pin(async move {
+            sent?;
+            answer.await.unwrap_or(Err(StoreError::Unknown))
+        })
+    }
+
+    pub fn try_write(&self) -> Answer<()> {
+        let (reply, answer) = oneshot::channel();
+        let sent = self.send(Job::Trial(reply));
         Box::pin(async move {
             sent?;
             answer.await.unwrap_or(Err(StoreError::Unknown))
@@ -255,6 +266,7 @@ impl Work<'_> {
                     marks::write_place(self.connection, follower, *seq)?;
                     Ok(self.nothing_new())
                 }
+                (Job::Trial(_), _) => self.try_write()?,
                 (Job::Claim(claim, claimed, _), _) => {
                     *claimed = outbox_rows::claim(self.connection, claim)?;
                     Ok(self.nothing_new())
@@ -272,6 +284,19 @@ impl Work<'_> {
             verdicts.push(verdict);
         }
         Ok(verdicts)
+    }
+
+    fn try_write(&self) -> rusqlite::Result<Verdict> {
+        let newest = rows::newest(self.connection)?;
+        marks::write_place(self.connection, "readiness", newest)?;
+        Ok(match newest.cmp(&(self.next_seq - 1)) {
+            Ordering::Equal => Ok(self.nothing_new()),
+            Ordering::Less => Err(StoreError::Corrupt("entries were removed".to_owned()).into()),
+            Ordering::Greater => {
+                let foreign = format!("entry {newest} was not written by this server");
+                Err(StoreError::Corrupt(foreign).into())
+            }
+        })
     }
 
     fn nothing_new(&self) -> Committed {
@@ -345,7 +370,9 @@ fn commits_of(job: &mut Job) -> &mut [Commit] {
     match job {
         Job::Commit(commit, _) => std::slice::from_mut(commit),
         Job::Together(commits, _) => commits,
-        Job::Seal(..) | Job::Claim(..) | Job::Outbox(..) | Job::Place(..) => &mut [],
+        Job::Seal(..) | Job::Claim(..) | Job::Outbox(..) | Job::Place(..) | Job::Trial(_) => {
+            &mut []
+        }
     }
 }
 
@@ -358,7 +385,10 @@ fn answer(job: Job, verdict: Verdict) {
         Job::Together(_, reply) => {
             let _ = reply.send(verdict);
         }
-        Job::Seal(_, reply) | Job::Outbox(_, reply) | Job::Place(_, _, reply) => {
+        Job::Seal(_, reply)
+        | Job::Outbox(_, reply)
+        | Job::Place(_, _, reply)
+        | Job::Trial(reply) => {
             let _ = reply.send(verdict.map(|_| ()).map_err(why_failed));
         }
         Job::Claim(_, claimed, reply) => {

@@ -8,7 +8,7 @@ use engine::ports::store::StoreError;
 use protocol::audit::{Auditor, EntryPlace, Replay};
 use protocol::ledger::{Entry, Stream};
 use protocol::step::Event;
-use store::sqlite::{DocumentRow, LedgerRow, ReadOnly};
+use store::sqlite::{DocumentRow, FILE_NAME, LedgerRow, Migrated, OpenError, ReadOnly};
 
 use super::documents::{self, FoundDocument};
 use super::jsonl::Logs;
@@ -31,10 +31,48 @@ pub fn verify(folder: &Path, options: &Options, progress: Progress<'_>) -> anyho
     let beside = Beside::read(folder).with_context(cannot)?;
     let logs = Logs::open(folder).with_context(cannot)?;
     let database = ReadOnly::open(folder)?;
+    if let Some(report) = without_ledger(&database, folder, &beside)? {
+        return Ok(report);
+    }
     database.pin().with_context(cannot)?;
     let verified = verify_parts(&database, &beside, Some(logs), options, progress);
     verified.map(|(report, _)| report).with_context(cannot)
 }
+
+/// The report on a folder whose first start was interrupted. Fails if the database is of another
+/// release, or of another program. Where a server has run before, everything is looked at.
+fn without_ledger(
+    database: &ReadOnly,
+    folder: &Path,
+    beside: &Beside,
+) -> anyhow::Result<Option<Report>> {
+    let path = folder.join(FILE_NAME);
+    let has_run = beside.key.is_some() || beside.newest.is_some() || beside.log.is_some();
+    match database.check_version(&path) {
+        Ok(Migrated::NotBegun) if !has_run => {
+            let empty = Auditor::new(Replay::Nothing, []).finish(&[]);
+            let remarks = vec![FIRST_START_INTERRUPTED.to_owned()];
+            Ok(Some(Report { remarks, ..Findings::default().into_report(empty) }))
+        }
+        Ok(Migrated::Partly { found, known }) => {
+            Err(OpenError::Older { path, found, known }.into())
+        }
+        Err(error @ OpenError::Newer { .. }) => Err(error.into()),
+        Err(error @ OpenError::NotOurs { .. }) if !has_run => Err(error.into()),
+        Ok(Migrated::Completely | Migrated::NotBegun)
+        | Err(
+            OpenError::NotOurs { .. }
+            | OpenError::Older { .. }
+            | OpenError::InUse(_)
+            | OpenError::Io { .. }
+            | OpenError::Sqlite { .. },
+        ) => Ok(None),
+    }
+}
+
+/// Also what `tasuki doctor` says.
+pub const FIRST_START_INTERRUPTED: &str =
+    "the first start was interrupted, and nothing was recorded; the next start finishes it";
 
 /// The streams whose snapshots do not follow from the ledger.
 pub fn doubtful_streams(folder: &Path) -> anyhow::Result<HashSet<Stream>> {

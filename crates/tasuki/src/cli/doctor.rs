@@ -8,10 +8,11 @@ use adapters::{aaep_keys, ledger_key};
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use store::sqlite::{FILE_NAME, ReadOnly};
+use store::sqlite::{FILE_NAME, Migrated, ReadOnly};
 
 use super::configure;
 use super::reach::Reach;
+use crate::audit::FIRST_START_INTERRUPTED;
 use crate::client::{Call, Client};
 use crate::node::control_socket;
 use crate::{checkpoint_check, exit_code, output};
@@ -91,6 +92,9 @@ fn key(data: &Path) -> DoctorFinding {
                 ledger_key::PUBLIC_FILE
             ),
         ),
+        Err(_) if is_unused(data) => {
+            note(check, "there is none yet; the next start makes it".to_owned())
+        }
         Err(_) => bad(check, "there is none; the first start makes it".to_owned()),
         Ok(metadata) if is_exposed(&metadata) => {
             bad(check, "it can be read by others; chmod 600 it".to_owned())
@@ -103,17 +107,32 @@ fn key(data: &Path) -> DoctorFinding {
     }
 }
 
+/// Whether there is a database in which nothing was recorded.
+fn is_unused(data: &Path) -> bool {
+    ReadOnly::open(data).is_ok_and(|store| !store.newest().is_ok_and(|newest| newest > 0))
+}
+
 fn is_exposed(metadata: &Metadata) -> bool {
     metadata.permissions().mode() & 0o077 != 0
 }
 
 fn database(data: &Path) -> DoctorFinding {
     let check = "database";
-    match ReadOnly::open(data).map(|store| (store.damage(), store.newest())) {
-        Err(error) => bad(check, format!("{error}")),
-        Ok((Err(error), _) | (_, Err(error))) => bad(check, error.to_string()),
-        Ok((Ok(Some(damage)), _)) => bad(check, damage),
-        Ok((Ok(None), Ok(newest))) => exposed_database(data).unwrap_or_else(|| {
+    let path = data.join(FILE_NAME);
+    let store = match ReadOnly::open(data) {
+        Ok(store) => store,
+        Err(error) => return bad(check, error.to_string()),
+    };
+    match store.check_version(&path) {
+        Ok(Migrated::NotBegun) => return note(check, FIRST_START_INTERRUPTED.to_owned()),
+        Ok(Migrated::Completely | Migrated::Partly { .. }) => {}
+        Err(error) => return bad(check, error.to_string()),
+    }
+    match (store.damage(), store.newest_entry(), store.newest()) {
+        (Err(error), _, _) | (_, _, Err(error)) => bad(check, error.to_string()),
+        (Ok(Some(damage)), _, _) => bad(check, damage),
+        (_, Err(error), _) => bad(check, format!("the newest entry cannot be read: {error}")),
+        (Ok(None), Ok(_), Ok(newest)) => exposed_database(data).unwrap_or_else(|| {
             good(
                 check,
                 format!("readable, {newest} entries; `tasuki audit verify` checks what they say"),
@@ -156,6 +175,9 @@ fn sealed(data: &Path, witness: Option<&Path>) -> DoctorFinding {
     let Ok(store) = ReadOnly::open(data) else {
         return bad(check, "no database to compare with".to_owned());
     };
+    if matches!(store.check_version(&data.join(FILE_NAME)), Ok(Migrated::NotBegun)) {
+        return note(check, "nothing is sealed yet".to_owned());
+    }
     if let Ok(key) = std::fs::read_to_string(data.join(ledger_key::PUBLIC_FILE)) {
         match checkpoint_check::behind(data, witness, key.trim_end()) {
             Ok(None) => {}

@@ -11,6 +11,7 @@ use store::sqlite::OpenError;
 use super::names::{self, Names};
 use crate::client::{Refused, Unreachable};
 use crate::config::BadSetting;
+use crate::node::UnreadableEntry;
 use crate::{exit_code, output};
 
 /// The settings are invalid, wherever they come from.
@@ -202,9 +203,18 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
     if error.is::<NoLedger>() || error.downcast_ref::<Usage>().is_some_and(is_no_ledger) {
         return Some("say where it is with --data; `tasuki serve` begins one");
     }
+    if error.is::<UnreadableEntry>() {
+        return Some("`tasuki audit verify` says what is wrong with it; restore a backup");
+    }
     match error.downcast_ref::<OpenError>() {
         Some(OpenError::InUse(_)) => Some("another server has this folder; stop it, or use --data"),
         Some(OpenError::Newer { .. }) => Some("update tasuki, or restore a backup"),
+        Some(OpenError::Older { .. }) => {
+            Some("`tasuki serve` migrates it; or use the release that wrote it")
+        }
+        Some(OpenError::NotOurs { .. }) => {
+            Some("it was not changed; use another folder with --data, or restore a backup")
+        }
         Some(OpenError::Io { .. } | OpenError::Sqlite { .. }) | None => None,
     }
 }

@@ -14,7 +14,7 @@ static TYPED: OnceLock<Names> = OnceLock::new();
 
 /// Fields whose flags or arguments have other names. If a field has several rows, the first one
 /// that the command has counts; if it has none, the last part of the field's own name is used.
-const RENAMED: [(&str, &str); 40] = [
+const RENAMED: [(&str, &str); 42] = [
     ("agent_id", "agent"),
     ("artifacts", "artifact"),
     ("closure_notes", "notes"),
@@ -28,8 +28,10 @@ const RENAMED: [(&str, &str); 40] = [
     ("customer.external_id", "customer-id"),
     ("customer.name", "customer-name"),
     ("customer_queues", "customer-queue"),
+    ("events", "event"),
     ("from_agent", "from"),
     ("goto", "to"),
+    ("overlap_seconds", "overlap"),
     ("policy.export_restrictions", "export-restriction"),
     ("policy.human_gate", "requires-human-approval"),
     ("profile.capabilities", "capability"),

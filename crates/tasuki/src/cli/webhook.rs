@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::reach::Reach;
 use super::{put, token};
-use crate::client::{Call, percent_encode};
+use crate::client::{Call, Client, percent_encode};
 use crate::{exit_code, output};
 
 #[derive(Debug, Args)]
@@ -130,8 +130,8 @@ enum Shown {
 }
 
 pub async fn run(args: WebhookArgs) -> Result<u8> {
-    let (call, shown) = call(args.command);
     let reached = args.reach.connect().await?;
+    let (call, shown) = call(with_description(&reached.client, args.command).await?);
     let answer = reached.client.call(call).await?.success()?;
     if args.reach.json {
         output::json(&answer);
@@ -148,8 +148,21 @@ pub async fn run(args: WebhookArgs) -> Result<u8> {
     Ok(if has_failed { exit_code::FAILED } else { exit_code::OK })
 }
 
+/// A webhook keeps its description unless another one is given.
+async fn with_description(client: &Client, command: WebhookCommand) -> Result<WebhookCommand> {
+    let WebhookCommand::Set { id, mut terms } = command else { return Ok(command) };
+    if terms.description.is_none() {
+        let shown = client.call(Call::get(path(&id, ""))).await?.success()?;
+        terms.description = shown["description"].as_str().map(str::to_owned);
+    }
+    Ok(WebhookCommand::Set { id, terms })
+}
+
+fn path(id: &str, action: &str) -> String {
+    format!("/v1/webhooks/{}{action}", percent_encode(id))
+}
+
 fn call(command: WebhookCommand) -> (Call, Shown) {
-    let path = |id: &str, action: &str| format!("/v1/webhooks/{}{action}", percent_encode(id));
     match command {
         WebhookCommand::Add(terms) => (Call::post("/v1/webhooks", terms.body()), Shown::Webhook),
         WebhookCommand::List => (Call::get("/v1/webhooks?limit=200"), Shown::Webhooks),
@@ -260,8 +273,7 @@ fn deliveries(answer: &Value) {
             text(it, "event"),
         ]
     });
-    let head = ["at", "name", "ms", "result", "event"];
-    output::line(&output::table(&head, rows.collect()));
+    let rows: Vec<Vec<String>> = rows.collect();
     let aside = answer["set_aside"].as_array().into_iter().flatten();
     let aside: Vec<Vec<String>> = aside
         .map(|it| {
@@ -269,6 +281,12 @@ fn deliveries(answer: &Value) {
             vec![text(it, "event"), text(it, "name"), attempts, text(it, "detail")]
         })
         .collect();
+    if rows.is_empty() && aside.is_empty() {
+        output::line("nothing was tried since the server started, and nothing is set aside");
+    }
+    if !rows.is_empty() {
+        output::line(&output::table(&["at", "name", "ms", "result", "event"], rows));
+    }
     if !aside.is_empty() {
         output::line(&output::table(&["set aside", "name", "tries", "last error"], aside));
     }

@@ -28,6 +28,8 @@ mod ledger;
 mod lifecycle;
 mod load;
 mod mailbox;
+mod odd_databases;
+mod open_files;
 mod outside_input;
 mod pages;
 mod pains;

@@ -190,6 +190,40 @@ async fn a_request_has_exactly_one_host() {
     }
 }
 
+/// A proxy that goes by the length takes the rest for the next request, perhaps of another caller.
+#[tokio::test]
+async fn a_request_has_one_length() {
+    let server = Server::start();
+    let token = server.token("alice", &[]);
+    let with_token = format!("host: a\r\nauthorization: Bearer {token}\r\n");
+    let (counted, chunked) = ("content-length: 30\r\n", "transfer-encoding: chunked\r\n");
+    let body = "13\r\n{\"description\":\"x\"}\r\n0\r\n\r\n";
+    for (path, lengths, is_refused) in [
+        ("/v1/agents", [chunked, ""], false),
+        ("/v1/agents", [counted, chunked], true),
+        ("/v1/agents", [chunked, counted], true),
+        ("/v1/acp/handoff", [counted, chunked], true),
+        ("/nowhere", [counted, chunked], true),
+    ] {
+        let mut stream = tokio::net::TcpStream::connect(server.address()).await.unwrap();
+        let before = format!("GET /healthz HTTP/1.1\r\n{with_token}\r\n");
+        let request = format!(
+            "POST {path} HTTP/1.1\r\n{with_token}content-type: application/json\r\n\
+             connection: close\r\n{}\r\n{body}",
+            lengths.concat()
+        );
+        stream.write_all(format!("{before}{request}").as_bytes()).await.unwrap();
+        let mut answers = String::new();
+        stream.read_to_string(&mut answers).await.unwrap();
+        let [_, healthy, answer] = answers.split("HTTP/1.1 ").collect::<Vec<_>>()[..] else {
+            panic!("expected two answers: {answers}");
+        };
+        assert!(healthy.starts_with("200 "), "{path} {lengths:?}: {answers}");
+        let says_so = answer.starts_with("400 ") && answer.contains("length_ambiguous");
+        assert_eq!(says_so, is_refused, "{path} {lengths:?}: {answer}");
+    }
+}
+
 #[tokio::test]
 async fn a_body_that_does_not_arrive_is_not_waited_for() {
     let folder = tempfile::tempdir().unwrap();

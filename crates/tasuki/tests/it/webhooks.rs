@@ -105,7 +105,9 @@ async fn events_arrive_in_order_signed_and_as_cloud_events() {
         assert!(is_signed_with(&test, secret), "{:?}", test.headers);
     }
     let now = json!({ "overlap_seconds": 0 });
-    ok(&alice, Call::post(path(&webhook, "/rotate_key"), now)).await;
+    assert!(rotated["previous_key_until"].is_string());
+    let rotated_at_once = ok(&alice, Call::post(path(&webhook, "/rotate_key"), now)).await;
+    assert_eq!(rotated_at_once.get("previous_key_until"), None, "it has passed");
     ok(&alice, Call::post(path(&webhook, "/test"), json!({}))).await;
     let test = receiver.called(6).await.remove(5);
     assert!(!is_signed_with(&test, rotated["secret"].as_str().unwrap_or_default()));
@@ -197,6 +199,38 @@ async fn a_delivery_that_is_refused_for_its_content_is_set_aside() {
     initiate(&alice, "T-4", "bob").await;
     let shown = until(&alice, &webhook, |it| it["status"] == "paused").await;
     assert_eq!(shown["paused"]["cause"], "gone");
+}
+
+#[tokio::test]
+async fn the_command_line_keeps_the_description_and_names_its_own_flags() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = server(&folder.path().join("data"));
+    let alice = server.agent("alice");
+    let body = json!({ "url": "https://example.com/a", "description": "for billing" });
+    let webhook = ok(&alice, Call::post("/v1/webhooks", body)).await;
+    let id = webhook["webhook_id"].as_str().expect("an id");
+    let run = |arguments: &[&str]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_tasuki"))
+            .args(["webhook", "--as", "alice", "--data"])
+            .arg(&server.data)
+            .args(arguments)
+            .output()
+            .expect("the executable runs");
+        String::from_utf8([output.stdout, output.stderr].concat()).expect("text")
+    };
+    let said = run(&["set", id, "https://example.com/b"]);
+    assert!(said.contains("for billing"), "{said}");
+    assert!(run(&["deliveries", id]).starts_with("nothing was tried"));
+    let said = run(&["set", id, "nowhere"]);
+    assert!(said.contains("<URL>: expected an http or https URL"), "{said}");
+    assert!(!said.contains("null"), "{said}");
+    for (arguments, flag) in [
+        (&["set", id, "https://example.com/b", "--event", "no such"][..], "--event: "),
+        (&["rotate-key", id, "--overlap", "999999999"][..], "--overlap: "),
+    ] {
+        let said = run(arguments);
+        assert!(said.contains(flag), "{arguments:?}: {said}");
+    }
 }
 
 #[tokio::test]

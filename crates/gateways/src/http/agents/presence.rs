@@ -32,7 +32,7 @@ pub struct PresenceInput {
 pub struct EndpointInput {
     /// An http or https URL; `null` if turns do not reach it.
     #[serde(deserialize_with = "given")]
-    #[schemars(transform = protocol::wake::url_form)]
+    #[schemars(transform = protocol::wake::url_or_null_form)]
     pub url: Option<String>,
 }
 

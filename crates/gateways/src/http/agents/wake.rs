@@ -27,7 +27,7 @@ pub fn needs_url(schema: &mut Schema) {
 pub struct WakeInput {
     /// An http or https URL; `null` if it is not to be called.
     #[serde(deserialize_with = "given")]
-    #[schemars(transform = protocol::wake::url_form)]
+    #[schemars(transform = protocol::wake::url_or_null_form)]
     pub url: Option<String>,
 }
 

@@ -87,7 +87,7 @@ const DEPTH_MAX: usize = 8;
 const OPTIONAL_MAX: usize = 2;
 
 /// Requests of which a schema says too little to make an example.
-const REQUESTS: [(&str, &str); 7] = [
+const REQUESTS: [(&str, &str); 9] = [
     (
         "announce_events",
         r#"{"@context":"https://aaep-protocol.org/context/v1",
@@ -102,12 +102,14 @@ const REQUESTS: [(&str, &str); 7] = [
             {"id":"call_1","type":"function","function":
                 {"name":"transfer_to_billing","arguments":"{\"reason\":\"a refund\"}"}}]}}"#,
     ),
+    ("discard_delivery", r#"{"event":"cur_5d41402abc4b2a76b9719d911017c592"}"#),
     ("open_conversation", r#"{"agent":"bob","customer":{"name":"Ana"}}"#),
     (
         "open_subscription",
         r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"my-reader",
             "capabilities":{"languages":["en"],"supports_confirmation_reply":true}}"#,
     ),
+    ("redeliver_event", r#"{"event":"cur_5d41402abc4b2a76b9719d911017c592"}"#),
     (
         "reply",
         r#"{"type":"confirmation.reply","subscription_id":"sub_1","reply_token":"rpl_1",

@@ -36,7 +36,7 @@ pub struct Problem {
 const FLAWS_SHOWN_MAX: usize = 16;
 
 /// Every code this gateway can answer with, and its status.
-pub const CODES: [(&str, u16); 57] = [
+pub const CODES: [(&str, u16); 58] = [
     ("HANDOFF_ALREADY_CLAIMED", 409),
     ("HANDOFF_DUPLICATE_REQUEST", 409),
     ("HANDOFF_GONE", 410),
@@ -58,6 +58,7 @@ pub const CODES: [(&str, u16); 57] = [
     ("internal", 500),
     ("json_invalid", 400),
     ("ledger_behind_checkpoint", 503),
+    ("length_ambiguous", 400),
     ("loop_guard", 409),
     ("method_not_allowed", 405),
     ("missing_artifact", 422),
@@ -199,6 +200,11 @@ impl Problem {
 
     pub fn one_host() -> Self {
         Self::new("host_invalid", "Host: expected exactly one such header").field("Host")
+    }
+
+    pub fn one_length() -> Self {
+        let detail = "expected either Content-Length or Transfer-Encoding, not both";
+        Self::new("length_ambiguous", detail).field("Content-Length")
     }
 
     pub fn too_many_frames(seconds: u64) -> Self {

@@ -27,6 +27,7 @@ use crate::http::shared::metrics::{Answered, known_method};
 use crate::http::shared::operation::{Operation, Who};
 use crate::http::shared::problem::Problem;
 use crate::http::shared::query::QueryNotTaken;
+use crate::listen::AmbiguousLength;
 use crate::trace_context::{CallerSpan, JoinTrace};
 
 /// The route of a request whose path matches no route.
@@ -163,13 +164,24 @@ where
         if method != "GET" {
             request.extensions_mut().insert(key.clone());
         }
-        let answering: Answering = match has_one_host(&request) {
-            true => handler.call(request, state),
-            false => Box::pin(ready(Problem::one_host().into_response())),
+        let answering: Answering = match refused_head(&request) {
+            None => handler.call(request, state),
+            Some(problem) => Box::pin(ready(problem.into_response())),
         };
         let answering = answering.instrument(span);
         Observing { gateway, route, method, stopwatch, key, answering }
     }
+}
+
+/// Why a request is refused whatever it asks for: a proxy may have read it in another way.
+fn refused_head(request: &Request) -> Option<Problem> {
+    if !has_one_host(request) {
+        return Some(Problem::one_host());
+    }
+    // Only chunks can come with a second length, and few requests come in chunks.
+    let is_chunked = request.headers().contains_key(header::TRANSFER_ENCODING);
+    let is_ambiguous = is_chunked && request.extensions().get::<AmbiguousLength>().is_some();
+    is_ambiguous.then(Problem::one_length)
 }
 
 /// HTTP/1.1 asks for exactly one `Host`. With two, a proxy may have read another one than we do.

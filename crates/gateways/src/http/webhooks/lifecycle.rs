@@ -102,7 +102,8 @@ pub async fn create(
     let subject = done.subject.parse().map_err(|_| Problem::not_found("webhook"))?;
     let stream = Stream { teamspace: teamspace.clone(), subject };
     let (id, webhook) = current(&gateway, &asker, &stream).await?;
-    let mut view = webhook_view(id, &webhook, gateway.engine.outbox().webhook_status(&stream));
+    let status = gateway.engine.outbox().webhook_status(&stream);
+    let mut view = webhook_view(id, &webhook, status, gateway.engine.clock().now());
     view.secret = secret(&gateway, teamspace, id, webhook.key);
     view.warnings = never_called(&gateway, &webhook.terms.url);
     Ok((StatusCode::CREATED, Json(view)))
@@ -118,11 +119,12 @@ pub async fn list(
     let before = cursors::row_before(&gateway, &caller, "webhooks", input.cursor.as_deref())?;
     let read = gateway.engine.read();
     let page = read.list(&caller.teamspace, ListOf::Webhooks, before, limit).await?;
+    let now = gateway.engine.clock().now();
     let shown = page.items.iter().filter_map(|item| {
         let (id, webhook) = webhook_of(item)?;
         let is_shown = webhook.is_of(&caller) || caller.is_operator();
         let status = gateway.engine.outbox().webhook_status(&item.stream);
-        is_shown.then(|| webhook_view(id, webhook, status))
+        is_shown.then(|| webhook_view(id, webhook, status, now))
     });
     let next_cursor = cursors::next_row(&gateway, &caller, "webhooks", page.next);
     Ok(Json(ListPage { items: shown.collect(), next_cursor }))
@@ -235,7 +237,8 @@ async fn act(
 async fn view(gateway: &Gateway, asker: &Asker, id: WebhookId) -> Result<WebhookView, Problem> {
     let stream = stream(&asker.caller.teamspace, id);
     let (id, webhook) = current(gateway, asker, &stream).await?;
-    Ok(webhook_view(id, &webhook, gateway.engine.outbox().webhook_status(&stream)))
+    let status = gateway.engine.outbox().webhook_status(&stream);
+    Ok(webhook_view(id, &webhook, status, gateway.engine.clock().now()))
 }
 
 /// A webhook that the caller may see.

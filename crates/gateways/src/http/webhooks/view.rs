@@ -2,6 +2,7 @@
 
 use engine::loops::webhooks::{Attempt, Status};
 use protocol::ids::WebhookId;
+use protocol::time::Time;
 use protocol::warning::Warning;
 use protocol::webhook::{SetAside, Webhook};
 use schemars::JsonSchema;
@@ -95,7 +96,12 @@ pub struct DeliveriesView {
     pub set_aside: Vec<SetAsideView>,
 }
 
-pub fn webhook_view(id: WebhookId, webhook: &Webhook, status: Option<Status>) -> WebhookView {
+pub fn webhook_view(
+    id: WebhookId,
+    webhook: &Webhook,
+    status: Option<Status>,
+    now: Time,
+) -> WebhookView {
     let status = status.unwrap_or_default();
     let failing = status.failing.map(|it| FailingView {
         since: it.since.to_string(),
@@ -127,7 +133,10 @@ pub fn webhook_view(id: WebhookId, webhook: &Webhook, status: Option<Status>) ->
         n_delivered: status.n_delivered,
         set_aside: webhook.set_aside.iter().map(set_aside_view).collect(),
         key: webhook.key,
-        previous_key_until: webhook.previous_key_until.map(|until| until.to_string()),
+        previous_key_until: webhook
+            .previous_key_until
+            .filter(|until| now < *until)
+            .map(|until| until.to_string()),
         created_at: webhook.created_at.to_string(),
         secret: None,
         warnings: Vec::new(),

@@ -142,13 +142,16 @@ pub fn unused_address() -> SocketAddr {
 }
 
 pub fn routes(read_ms_max: u64, hold: Arc<Semaphore>, hold_began: watch::Sender<bool>) -> Router {
-    let echo = async move |body: Body| match read_body(body, BODY_BYTES_MAX, read_ms_max, |_| true)
-        .await
-    {
-        Ok(bytes) => (StatusCode::OK, bytes),
-        Err(BodyError::TooLarge { .. }) => (StatusCode::PAYLOAD_TOO_LARGE, Bytes::new()),
-        Err(BodyError::TooSlow { .. }) => (StatusCode::REQUEST_TIMEOUT, Bytes::new()),
-        Err(BodyError::Broken(_) | BodyError::Ended) => (StatusCode::BAD_REQUEST, Bytes::new()),
+    let echo = async move |ambiguous: Option<Extension<AmbiguousLength>>, body: Body| {
+        if ambiguous.is_some() {
+            return (StatusCode::BAD_REQUEST, Bytes::new());
+        }
+        match read_body(body, BODY_BYTES_MAX, read_ms_max, |_| true).await {
+            Ok(bytes) => (StatusCode::OK, bytes),
+            Err(BodyError::TooLarge { .. }) => (StatusCode::PAYLOAD_TOO_LARGE, Bytes::new()),
+            Err(BodyError::TooSlow { .. }) => (StatusCode::REQUEST_TIMEOUT, Bytes::new()),
+            Err(BodyError::Broken(_) | BodyError::Ended) => (StatusCode::BAD_REQUEST, Bytes::new()),
+        }
     };
     let peer = async |Extension(peer): Extension<Peer>| {
         let address = peer.address().map_or("none".to_owned(), |address| address.to_string());

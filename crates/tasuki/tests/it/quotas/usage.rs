@@ -87,11 +87,11 @@ async fn the_metrics_show_usage_and_refusals() {
     let metrics = asked.send(server.address()).await;
     let metrics = String::from_utf8_lossy(&metrics.bytes);
     for line in [
-        "tasuki_usage{teamspace=\"default\",quota=\"teamspace_handoffs\"} 1",
-        "tasuki_usage{teamspace=\"_others\",quota=\"teamspace_handoffs\"} 0",
+        "tasuki_usage{quota=\"teamspace_handoffs\"} 1",
         "tasuki_quota_refusals_total{quota=\"member_handoffs\"} 1",
         "tasuki_disk_reserve_refusals_total 0",
     ] {
         assert!(metrics.lines().any(|it| it == line), "{line}:\n{metrics}");
     }
+    assert!(!metrics.contains("default"), "it names a teamspace:\n{metrics}");
 }

@@ -126,6 +126,10 @@ impl Store for Careless {
         self.memory().place(follower)
     }
 
+    fn try_write(&self) -> Answer<()> {
+        self.memory().try_write()
+    }
+
     fn write_place(&self, follower: &str, seq: u64) -> Answer<()> {
         self.memory().write_place(follower, seq)
     }

@@ -7,25 +7,14 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-/// Teamspaces with a label of their own, those that store most. The others are added up as
-/// [`OTHERS`].
-const TEAMSPACES_MAX: usize = 50;
-
-/// No teamspace has this name.
-const OTHERS: &str = "_others";
-
+/// Programs on this machine may read the page without a token, so it names no teamspace.
 pub fn encode(engine: &Engine, encoder: &mut DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
     let usage = engine.usage();
-    let (largest, others) = usage.largest(TEAMSPACES_MAX, engine.clock().now());
-    let mut family =
-        encoder.encode_descriptor("usage", "What teamspaces use", None, MetricType::Gauge)?;
-    let largest = largest.iter().map(|(teamspace, used)| (teamspace.as_str(), used));
-    for (teamspace, used) in largest.chain([(OTHERS, &others)]) {
-        for Used { quota, used, .. } in used {
-            let labels = [("teamspace", teamspace), ("quota", quota.as_str())];
-            let gauge = ConstGauge::new(i64::try_from(*used).unwrap_or(i64::MAX));
-            gauge.encode(family.encode_family(&labels)?)?;
-        }
+    let help = "What all teamspaces use together";
+    let mut family = encoder.encode_descriptor("usage", help, None, MetricType::Gauge)?;
+    for Used { quota, used, .. } in usage.total(engine.clock().now()) {
+        let gauge = ConstGauge::new(i64::try_from(used).unwrap_or(i64::MAX));
+        gauge.encode(family.encode_family(&[("quota", quota.as_str())])?)?;
     }
     let refusals = usage.refusals();
     let mut family = encoder.encode_descriptor(
