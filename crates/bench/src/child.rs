@@ -28,13 +28,17 @@ pub struct Server {
 impl Server {
     /// A server without limits. Blocks until it is ready.
     pub fn start(folder: &Path) -> Result<Self> {
-        Self::start_with(folder, &unlimited())
+        let program = std::env::current_exe().context("cannot find this program")?;
+        Self::start_with(&program, folder, &unlimited())
     }
 
     /// A server with these settings, as variables, and else the defaults.
-    pub fn start_with(folder: &Path, settings: &[(String, String)]) -> Result<Self> {
+    pub fn start_with(
+        program: &Path,
+        folder: &Path,
+        settings: &[(String, String)],
+    ) -> Result<Self> {
         let started = now();
-        let program = std::env::current_exe().context("cannot find this program")?;
         let mut child = Command::new(program)
             .args([SERVE, "--listen", "127.0.0.1:0", "--data"])
             .arg(folder)

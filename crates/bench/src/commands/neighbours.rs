@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use bench::neighbours::attack::Attack;
-use bench::neighbours::{self, Measured, NeighboursPlan, NeighboursReport, Row};
+use bench::neighbours::{self, Canary, Measured, NeighboursPlan, NeighboursReport, Row};
 use bench::report::Bar;
 use bench::{Progress, Scratch};
 use clap::Args;
@@ -16,7 +16,7 @@ pub struct NeighboursArgs {
     /// Only these attacks, such as `uploads` [default: all]
     #[arg(value_name = "ATTACK")]
     attacks: Vec<String>,
-    /// How long all attacks together last, and the canary
+    /// How long all attacks together last, and each part of the canary
     #[arg(long, default_value_t = 60.0)]
     seconds: f64,
     /// How long each attack on its own lasts
@@ -25,7 +25,10 @@ pub struct NeighboursArgs {
     /// Where to make the stores; they are removed in the end [default: the current folder]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Exit with 1 if a limit is not met, or if the canary meets all of them
+    /// The executable to measure, such as that of another release [default: this one]
+    #[arg(long, value_name = "FILE")]
+    server: Option<PathBuf>,
+    /// Exit with 1 if a limit is not met, or if the canary breaks none
     #[arg(long)]
     check: bool,
     /// Print JSON instead of tables
@@ -40,7 +43,12 @@ pub async fn run(args: &NeighboursArgs, progress: &dyn Progress) -> Result<u8> {
     }
     serve::raise_open_files();
     let scratch = Scratch::make(args.data.as_deref().unwrap_or_else(|| ".".as_ref()))?;
+    let server = match &args.server {
+        Some(server) => server.canonicalize().context("--server")?,
+        None => std::env::current_exe().context("cannot find this program")?,
+    };
     let plan = NeighboursPlan {
+        server,
         attacks: attacks(&args.attacks)?,
         each: Duration::from_secs_f64(args.each),
         together: Duration::from_secs_f64(args.seconds),
@@ -89,11 +97,13 @@ fn show(report: &NeighboursReport) {
         "MiB",
         "disk MiB",
     ];
-    let canary =
-        Row { attack: format!("canary: {}", report.canary.attack), ..report.canary.clone() };
-    let rows = report.rows.iter().chain([&canary]).map(shown);
-    output::line(&format!("{}\n", output::table(&header, rows.collect())));
-    for row in report.rows.iter().chain([&canary]) {
+    let Canary { kept, off, broken } = &report.canary;
+    let off = Row { attack: format!("{}, no quotas", off.attack), ..off.clone() };
+    let rows: Vec<_> = report.rows.iter().chain([kept, &off]).collect();
+    let shown = rows.iter().map(|row| shown(row)).collect();
+    output::line(&format!("{}\n", output::table(&header, shown)));
+    output::line(&format!("Only with the quotas: {}\n", broken.join(", ")));
+    for row in rows {
         for bar in row.bars.iter().filter(|bar| !bar.met) {
             let Bar { what, wanted, measured, .. } = bar;
             output::line(&format!("{}: {what}: {measured:.2}, wanted {wanted}", row.attack));

@@ -51,6 +51,7 @@ pub enum Shares {
 #[derive(Debug)]
 pub struct Template {
     within: PathBuf,
+    program: PathBuf,
     folder: PathBuf,
     roots: PathBuf,
     pub victim: Arc<Team>,
@@ -66,7 +67,8 @@ pub struct Stage {
 }
 
 impl Template {
-    pub async fn make(within: &Path) -> Result<Self> {
+    /// `program` is the server.
+    pub async fn make(within: &Path, program: PathBuf) -> Result<Self> {
         let folder = stores::empty(within, "template")?;
         let roots = stores::empty(within, "artifacts")?;
         fs::write(roots.join(ARTIFACT), "hello").context("cannot make an artifact")?;
@@ -78,7 +80,8 @@ impl Template {
         let hostile = Arc::new(team(&client, "hostile").await?);
         drop(client);
         node.stop().await;
-        Ok(Self { within: within.to_owned(), folder, roots, victim, honest, hostile })
+        let within = within.to_owned();
+        Ok(Self { within, program, folder, roots, victim, honest, hostile })
     }
 
     /// The path of the victim's artifact.
@@ -104,7 +107,7 @@ impl Template {
             ("TASUKI_ARTIFACTS_ALLOW_PRIVATE_ADDRESSES".to_owned(), allowed.clone()),
             ("TASUKI_MESSAGES_WAKE_PRIVATE_ADDRESSES".to_owned(), allowed),
         ]);
-        let server = Server::start_with(&folder, &settings)?;
+        let server = Server::start_with(&self.program, &folder, &settings)?;
         Ok(Stage { server, folder })
     }
 }

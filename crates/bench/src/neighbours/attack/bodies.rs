@@ -82,7 +82,14 @@ impl Bodies {
 fn around_task(n_bytes: usize) -> (String, String) {
     let mut offer = offer_json(TASK);
     offer["to_agent"] = "worker-0".into();
-    offer["context"]["constraints"] = vec!["x".repeat(PART_BYTES); n_bytes / PART_BYTES].into();
+    // Texts that hardly can be compressed.
+    let mut random = 1_u32;
+    let mut letter = || {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        char::from(b' ' + 16 + (random >> 24) as u8 % 64)
+    };
+    let parts = (0..n_bytes / PART_BYTES).map(|_| (0..PART_BYTES).map(|_| letter()).collect());
+    offer["context"]["constraints"] = parts.collect::<Vec<String>>().into();
     let text = offer.to_string();
     let (before, after) = text.split_once(TASK).expect("the offer names its task");
     (before.to_owned(), after.to_owned())
