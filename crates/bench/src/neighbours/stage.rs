@@ -43,7 +43,7 @@ pub struct Customer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shares {
     Kept,
-    /// The canary: nobody's use is limited.
+    /// The canary: no use is limited.
     Off,
 }
 

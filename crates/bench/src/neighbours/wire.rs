@@ -109,7 +109,8 @@ pub fn request(method: &str, path: &str, token: &str, body: Option<&str>) -> Vec
         format!("content-type: application/{kind}\r\ncontent-length: {}\r\n", body.len())
     });
     let head = format!(
-        "{method} {path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {token}\r\n{body_head}\r\n"
+        "{method} {path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {token}\r\n\
+         {body_head}\r\n"
     );
     let mut bytes = head.into_bytes();
     bytes.extend_from_slice(body.unwrap_or_default().as_bytes());

@@ -1,4 +1,4 @@
-//! Attacks that hold something open: streams that nobody reads, sockets, requests whose answer is
+//! Attacks that hold something open: streams that are not read, sockets, requests whose answer is
 //! not waited for, and heads that never end.
 
 use std::time::Duration;
@@ -56,7 +56,7 @@ impl Attacker {
         Ok(())
     }
 
-    /// Artifacts and webhooks whose endpoint never answers. Nobody waits for the verdicts.
+    /// Artifacts and webhooks whose endpoint never answers. The verdicts are not waited for.
     pub(super) async fn slow_urls(&mut self) -> Result<()> {
         let silent = self.target.silent.clone();
         if self.n_steps < WEBHOOKS {
