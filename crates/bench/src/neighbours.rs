@@ -76,7 +76,8 @@ pub struct NeighboursReport {
     pub version: &'static str,
     pub tokens_of_each_kind: usize,
     pub rows: Vec<Row>,
-    pub canary: Canary,
+    /// Only if its attack is among the others.
+    pub canary: Option<Canary>,
     pub bars: Vec<Bar>,
 }
 
@@ -126,7 +127,7 @@ pub async fn run(
     progress: &dyn Progress,
 ) -> Result<NeighboursReport> {
     let template = Arc::new(Template::make(within, plan.server.clone()).await?);
-    progress.begin("measuring", plan.attacks.len() as u64 + 3);
+    progress.begin("measuring", plan.attacks.len() as u64 + 2);
     let mut rows = Vec::new();
     for &attack in &plan.attacks {
         progress.step(attack.name());
@@ -134,19 +135,26 @@ pub async fn run(
     }
     progress.step("all together");
     rows.push(row(&template, &plan.attacks, plan.together, Shares::Kept).await?);
-    progress.step("the canary, with the quotas");
-    let kept = row(&template, &[CANARY], plan.together, Shares::Kept).await?;
-    progress.step("the canary");
-    let off = row(&template, &[CANARY], plan.together, Shares::Off).await?;
-    let pairs = kept.bars.iter().zip(&off.bars);
-    let broken = pairs.filter(|(kept, off)| kept.met && !off.met);
-    let broken: Vec<_> = broken.map(|(_, off)| off.what.clone()).collect();
     let mut bars = sum_up(&rows);
-    let what = format!("limits of `{}` that hold only with the quotas", CANARY.name());
-    bars.push(at_least(what, 1.0, broken.len() as f64));
-    let canary = Canary { kept, off, broken };
+    let mut canary = None;
+    if plan.attacks.contains(&CANARY) {
+        progress.step("the canary");
+        let measured = run_canary(&template, plan.together).await?;
+        let what = format!("limits of `{}` that hold only with the quotas", CANARY.name());
+        bars.push(at_least(what, 1.0, measured.broken.len() as f64));
+        canary = Some(measured);
+    }
     let (version, tokens_of_each_kind) = (env!("CARGO_PKG_VERSION"), stage::TOKENS);
     Ok(NeighboursReport { version, tokens_of_each_kind, rows, canary, bars })
+}
+
+async fn run_canary(template: &Arc<Template>, window: Duration) -> Result<Canary> {
+    let kept = row(template, &[CANARY], window, Shares::Kept).await?;
+    let off = row(template, &[CANARY], window, Shares::Off).await?;
+    let pairs = kept.bars.iter().zip(&off.bars);
+    let broken = pairs.filter(|(kept, off)| kept.met && !off.met);
+    let broken = broken.map(|(_, off)| off.what.clone()).collect();
+    Ok(Canary { kept, off, broken })
 }
 
 async fn row(

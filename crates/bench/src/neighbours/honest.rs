@@ -37,7 +37,7 @@ pub async fn run(address: SocketAddr, team: Arc<Team>, per_second: f64, counts: 
                 if early > TICK {
                     sleep(early).await;
                 }
-                let answer = wire.ask(&routine.next()).await;
+                let answer = wire.ask(&routine.next_request()).await;
                 let count = match &answer {
                     Ok(answer) if answer.is_success() => &counts.admitted,
                     Ok(_) => &counts.refused,

@@ -35,7 +35,7 @@ impl Routine {
     }
 
     /// The next request.
-    pub fn next(&mut self) -> Vec<u8> {
+    pub fn next_request(&mut self) -> Vec<u8> {
         let (sender, target) = (&self.team.workers[self.sender], &self.team.workers[self.target]);
         let act = |action: &str, body: &str| {
             let path = format!("/v1/handoffs/{}/{action}", self.handoff);

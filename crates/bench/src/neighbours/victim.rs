@@ -122,7 +122,7 @@ impl Caller {
     async fn routine(mut self, over: Arc<AtomicBool>) -> Asked {
         while !over.load(Ordering::Relaxed) {
             sleep(PAUSE).await;
-            let request = self.routine.next();
+            let request = self.routine.next_request();
             if let Some(answer) = self.ask(&request).await {
                 self.routine.note(&answer);
             }
