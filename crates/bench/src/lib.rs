@@ -5,8 +5,8 @@
 //! process of its own over HTTP ([`http`]), once for transitions and once for reads alone. [`load`]
 //! generates the load, [`stores`] makes the stores that exist before it begins, [`age`] and `idle`
 //! measure the other promises, [`report`] is the result. [`route`], [`artifacts`], [`aaep`] and
-//! [`neighbours`] are separate: how long a routing decision takes, how much hashing slows down other
-//! callers, how many events are checked a second, and what a hostile teamspace costs another.
+//! [`neighbours`] are separate: how long a routing decision takes, how much hashing slows down
+//! other callers, how many events are checked a second, and what a hostile teamspace costs another.
 
 pub mod aaep;
 pub mod age;
