@@ -203,7 +203,7 @@ fn session_of(names: Names<'_>, n_events: usize) -> Vec<String> {
 }
 
 /// Fields in the order in which producers write them, which a map would not keep.
-fn written(names: Names<'_>, index: usize, name: &str, payload: &Value) -> String {
+pub(super) fn written(names: Names<'_>, index: usize, name: &str, payload: &Value) -> String {
     let Names { session, agent } = names;
     let (minutes, seconds, millis) = (index / 60_000 % 60, index / 1_000 % 60, index % 1_000);
     let payload = payload.to_string();

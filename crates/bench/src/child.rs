@@ -26,21 +26,26 @@ pub struct Server {
 }
 
 impl Server {
-    /// Blocks until it is ready.
+    /// A server without limits. Blocks until it is ready.
     pub fn start(folder: &Path) -> Result<Self> {
-        let started = now();
         let program = std::env::current_exe().context("cannot find this program")?;
+        Self::start_with(&program, folder, &unlimited())
+    }
+
+    /// A server with these settings, as variables, and else the defaults.
+    pub fn start_with(
+        program: &Path,
+        folder: &Path,
+        settings: &[(String, String)],
+    ) -> Result<Self> {
+        let started = now();
         let mut child = Command::new(program)
             .args([SERVE, "--listen", "127.0.0.1:0", "--data"])
             .arg(folder)
             // Ignores any `tasuki.toml` and the caller's environment.
             .current_dir(folder)
             .env_clear()
-            // Reads can be faster than the limit of a token.
-            .env("TASUKI_LIMITS_REQUESTS_PER_SECOND", "1000000")
-            .env("TASUKI_LIMITS_REQUESTS_BURST", "10000000")
-            // Counted like any others, and never reached.
-            .envs(Quota::ALL.map(|quota| (variable(quota), "4000000000")))
+            .envs(settings.iter().cloned())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -105,6 +110,15 @@ impl Drop for Server {
 fn address_in(line: &str) -> Option<SocketAddr> {
     let rest = line.split_once("ready at http://")?.1;
     rest.split_whitespace().next()?.parse().ok()
+}
+
+/// Settings with which quotas are counted like any others, and never reached.
+pub fn unlimited() -> Vec<(String, String)> {
+    let quotas = Quota::ALL.map(|quota| (variable(quota), "4000000000".to_owned()));
+    // Reads can be faster than the limit of a token.
+    let limits = [("REQUESTS_PER_SECOND", "1000000"), ("REQUESTS_BURST", "10000000")];
+    let limits = limits.map(|(name, value)| (format!("TASUKI_LIMITS_{name}"), value.to_owned()));
+    quotas.into_iter().chain(limits).collect()
 }
 
 /// The variable that sets a quota.

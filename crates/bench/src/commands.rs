@@ -3,4 +3,5 @@
 pub mod aaep;
 pub mod artifacts;
 pub mod conversation;
+pub mod neighbours;
 pub mod route;

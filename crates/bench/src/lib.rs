@@ -4,9 +4,9 @@
 //! writer with the same rows ([`raw`]), the engine as a library ([`work`]), and the server as a
 //! process of its own over HTTP ([`http`]), once for transitions and once for reads alone. [`load`]
 //! generates the load, [`stores`] makes the stores that exist before it begins, [`age`] and `idle`
-//! measure the other promises, [`report`] is the result. [`route`], [`artifacts`] and [`aaep`] are
-//! separate: how long a routing decision takes, how much hashing slows down other callers, and how
-//! many events are checked a second.
+//! measure the other promises, [`report`] is the result. [`route`], [`artifacts`], [`aaep`] and
+//! [`neighbours`] are separate: how long a routing decision takes, how much hashing slows down
+//! other callers, how many events are checked a second, and what a hostile teamspace costs another.
 
 pub mod aaep;
 pub mod age;
@@ -15,6 +15,7 @@ pub mod child;
 pub mod conversation;
 pub mod http;
 pub mod load;
+pub mod neighbours;
 pub mod raw;
 pub mod report;
 pub mod route;

@@ -14,7 +14,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use mimalloc::MiMalloc;
 use tasuki::{exit_code, output, serve};
 
-use self::commands::{aaep, artifacts, conversation, route};
+use self::commands::{aaep, artifacts, conversation, neighbours, route};
 
 /// The allocator of the server, so that what is measured here is what the server does.
 #[global_allocator]
@@ -62,6 +62,8 @@ enum BenchPart {
     Artifacts(artifacts::ArtifactsArgs),
     /// Measure how many AAEP events are checked, what listeners cost, and what streams cost others
     Aaep(aaep::AaepArgs),
+    /// Measure what a hostile teamspace costs another
+    Neighbours(neighbours::NeighboursArgs),
 }
 
 fn main() -> ExitCode {
@@ -90,6 +92,7 @@ async fn run(args: BenchArgs) -> Result<u8> {
         Some(BenchPart::Conversation(args)) => return conversation::run(args).await,
         Some(BenchPart::Artifacts(args)) => return artifacts::run(args).await,
         Some(BenchPart::Aaep(args)) => return aaep::run(args).await,
+        Some(BenchPart::Neighbours(args)) => return neighbours::run(args, &Bar::new()).await,
         None => {}
     }
     serve::raise_open_files();

@@ -160,7 +160,7 @@ pub fn empty(within: &Path, name: &str) -> Result<PathBuf> {
 
 /// Copies the needed files and syncs them to disk, so that the copy does not disturb the
 /// measurement.
-fn copy_folder(from: &Path, to: &Path, growing: Growing) -> Result<()> {
+pub(super) fn copy_folder(from: &Path, to: &Path, growing: Growing) -> Result<()> {
     fs::create_dir_all(to)?;
     for found in fs::read_dir(from)? {
         let found = found?;

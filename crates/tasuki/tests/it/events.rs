@@ -158,6 +158,27 @@ async fn there_are_only_so_many_streams() {
     tokio::time::timeout(Duration::from_secs(10), opening).await.expect("a place is given back");
 }
 
+/// However many tokens a teamspace has, some streams are left for the others.
+#[tokio::test]
+async fn one_teamspace_cannot_take_all_streams() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start_on(&folder.path().join("data"), |command| {
+        command.env("TASUKI_LIMITS_STREAMS", "4");
+    });
+    let greedy = ["ann", "bea", "cyd", "dot"]
+        .map(|agent| server.with_token(&server.token(agent, &["--teamspace", "greedy"])));
+    let mut open = Vec::new();
+    for client in &greedy[..3] {
+        open.push(Stream::open(client, "/v1/events", None).await);
+    }
+    let full = refused(&greedy[3], Call::get("/v1/events")).await;
+    assert_eq!((full.status, &full.body["code"]), (429, &json!("too_many_streams")));
+    let alice = server.agent("alice");
+    open.push(Stream::open(&alice, "/v1/events", None).await);
+    let full = refused(&alice, Call::get("/v1/events")).await;
+    assert_eq!(full.body["code"], "too_many_streams", "a fifth of all");
+}
+
 #[tokio::test]
 async fn credentials_are_shown_to_operators_and_drafts_to_their_sender() {
     let server = Server::start();

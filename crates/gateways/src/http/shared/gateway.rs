@@ -119,8 +119,15 @@ impl std::ops::Deref for Gateway {
 #[derive(Debug, Default)]
 pub struct OpenStreams {
     pub all: AtomicUsize,
-    pub by_credential: Mutex<HashMap<Credential, usize>>,
+    pub by_owner: Mutex<StreamOwners>,
     pub exports: Mutex<HashMap<TeamspaceId, HashMap<Principal, usize>>>,
+}
+
+/// Whose the open streams are.
+#[derive(Debug, Default)]
+pub struct StreamOwners {
+    pub credentials: HashMap<Credential, usize>,
+    pub teamspaces: HashMap<TeamspaceId, usize>,
 }
 
 impl std::fmt::Debug for Gateway {

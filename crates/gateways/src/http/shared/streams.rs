@@ -1,5 +1,7 @@
-//! How many streams and sockets are open, in all and by each credential.
+//! How many streams and sockets are open: in all, of each teamspace and by each credential.
 
+use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -12,30 +14,38 @@ use crate::http::shared::credential::Credential;
 use crate::http::shared::gateway::{Gateway, OpenStreams};
 use crate::http::shared::problem::Problem;
 
+/// The part of all streams that one teamspace cannot take: one in so many.
+const OTHERS_SHARE: usize = 4;
+
 /// A counted place among the open streams, given back when dropped.
 pub struct OpenStream {
     streams: Arc<OpenStreams>,
     credential: Credential,
+    teamspace: TeamspaceId,
     /// Marks the subscriber as connected; only people's connections are recorded.
     _connection: Option<OpenConnection>,
 }
 
 impl OpenStream {
-    /// Counts a new stream. Refused if the credential has `per_token_max` streams open, or if the
-    /// server has its maximum.
+    /// Counts a new stream. Refused if the credential has `per_token_max` streams open, if its
+    /// teamspace has taken what is not kept for others, or if the server has its maximum.
     pub fn take(gateway: &Gateway, asker: &Asker, per_token_max: usize) -> Result<Self, Problem> {
-        let credential = asker.credential;
+        let (credential, teamspace) = (asker.credential, asker.caller.teamspace.clone());
         let streams = Arc::clone(&gateway.streams);
         let full = || Problem::new("too_many_streams", "too many streams are open");
         {
-            let mut by_credential = streams.by_credential.lock().expect("nothing panics in here");
-            let open = by_credential.entry(credential).or_default();
-            let is_full = *open >= per_token_max
-                || streams.all.load(Ordering::Relaxed) >= gateway.limits.streams_max;
+            let mut owners = streams.by_owner.lock().expect("nothing panics in here");
+            let streams_max = gateway.limits.streams_max;
+            let of_teamspace_max = streams_max - streams_max / OTHERS_SHARE;
+            let n_open = |count: Option<&usize>| count.copied().unwrap_or_default();
+            let is_full = n_open(owners.credentials.get(&credential)) >= per_token_max
+                || n_open(owners.teamspaces.get(&teamspace)) >= of_teamspace_max
+                || streams.all.load(Ordering::Relaxed) >= streams_max;
             if is_full {
                 return Err(full());
             }
-            *open += 1;
+            *owners.credentials.entry(credential).or_default() += 1;
+            *owners.teamspaces.entry(teamspace.clone()).or_default() += 1;
         }
         streams.all.fetch_add(1, Ordering::Relaxed);
         let connection = match (credential, asker.caller.agent()) {
@@ -46,19 +56,24 @@ impl OpenStream {
             // is connected.
             (Credential::Local | Credential::Open, _) | (Credential::Token(_), None) => None,
         };
-        Ok(Self { streams, credential, _connection: connection })
+        Ok(Self { streams, credential, teamspace, _connection: connection })
     }
 }
 
 impl Drop for OpenStream {
     fn drop(&mut self) {
         self.streams.all.fetch_sub(1, Ordering::Relaxed);
-        let mut by_credential = self.streams.by_credential.lock().expect("nothing panics in here");
-        if let Some(open) = by_credential.get_mut(&self.credential) {
-            *open -= 1;
-            if *open == 0 {
-                by_credential.remove(&self.credential);
-            }
+        let mut owners = self.streams.by_owner.lock().expect("nothing panics in here");
+        give_back(&mut owners.credentials, &self.credential);
+        give_back(&mut owners.teamspaces, &self.teamspace);
+    }
+}
+
+fn give_back<K: Eq + Hash>(open: &mut HashMap<K, usize>, owner: &K) {
+    if let Some(n_open) = open.get_mut(owner) {
+        *n_open -= 1;
+        if *n_open == 0 {
+            open.remove(owner);
         }
     }
 }
