@@ -1,16 +1,17 @@
 //! Checkpoints outside the database: `checkpoint` holds the newest, `checkpoints.log` some of those
-//! before it, so that an edited entry can be located. They are kept beside the database, and in a
-//! witness folder elsewhere if there is one: an attacker who restores an old data folder cannot
+//! before it, so that an edited entry can be located. They are kept beside the database, and by
+//! witnesses elsewhere if there are some: an attacker who restores an old data folder cannot
 //! restore the witness.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use engine::ledger::seal::{CheckpointSink, NotKept};
 
 use crate::durable;
+use crate::http_witness::HttpWitness;
 
 /// The newest note.
 pub const NEWEST_FILE: &str = "checkpoint";
@@ -50,6 +51,7 @@ pub struct Witness {
 pub struct CheckpointPlaces {
     pub beside: CheckpointFiles,
     pub witness: Option<Witness>,
+    pub http: Option<Arc<HttpWitness>>,
 }
 
 impl Witness {
@@ -89,15 +91,23 @@ impl Witness {
 
 /// The part of a witness folder that belongs to a ledger.
 pub fn part_of(folder: &Path, key_name: &str) -> PathBuf {
+    folder.join(part_name(key_name))
+}
+
+/// Its name.
+pub fn part_name(key_name: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || ".-_".contains(letter);
     let name: String =
         key_name.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect();
-    folder.join(format!("ledger-{name}"))
+    format!("ledger-{name}")
 }
 
 impl CheckpointSink for CheckpointPlaces {
     fn keep(&self, note: &str) -> Result<(), NotKept> {
         self.beside.write(note)?;
+        if let Some(witness) = &self.http {
+            witness.offer(note);
+        }
         match &self.witness {
             Some(witness) => witness.keep(note),
             None => Ok(()),
@@ -106,6 +116,9 @@ impl CheckpointSink for CheckpointPlaces {
 
     fn accept(&self) {
         if let Some(witness) = &self.witness {
+            witness.accept();
+        }
+        if let Some(witness) = &self.http {
             witness.accept();
         }
     }
@@ -131,8 +144,12 @@ impl CheckpointFiles {
         Ok(Self { folder: folder.to_owned(), logged: Mutex::default() })
     }
 
-    /// Writes the first note, of the empty ledger.
+    /// Writes the first note, of an empty or a restored ledger: to the log as well, so that both
+    /// files are there before the next entry.
     pub fn begin(&self, note: &str) -> io::Result<()> {
+        if newest_of(&self.folder)?.logged.is_none() {
+            self.append(note)?;
+        }
         durable::replace(&self.folder.join(NEWEST_FILE), note.as_bytes(), durable::PUBLIC)
     }
 
@@ -208,6 +225,13 @@ pub fn newest_of(folder: &Path) -> io::Result<Newest> {
     Ok(Newest { note, logged })
 }
 
+/// Whether the files of a folder say nothing about entries: there are none, or only the note of the
+/// empty ledger, as after a first start that was cut short.
+pub fn is_new(folder: &Path) -> io::Result<bool> {
+    let Newest { note, logged } = newest_of(folder)?;
+    Ok([note, logged].iter().flatten().all(|note| size_of(note) == Some(0)))
+}
+
 /// The log as it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Log {
@@ -269,7 +293,7 @@ fn last_empty_line(bytes: &[u8]) -> Option<usize> {
 }
 
 /// The size that a note states, if it has the three lines of a checkpoint.
-fn size_of(note: &str) -> Option<u64> {
+pub fn size_of(note: &str) -> Option<u64> {
     let (body, signatures) = note.split_once("\n\n")?;
     let mut lines = body.split('\n');
     let (_origin, size, root) = (lines.next()?, lines.next()?, lines.next()?);

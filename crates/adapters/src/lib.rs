@@ -7,7 +7,7 @@
 //!
 //! 1. [`audit_log`]: the ledger as `handoffs.jsonl`, one file for each teamspace.
 //! 2. [`ledger_key`], [`checkpoint_file`]: the key that signs checkpoints, and where they are kept
-//!    outside the database. [`aaep_keys`]: the keys that sign our manifest.
+//!    outside the database; [`http_witness`]: the same over a network. [`aaep_keys`]: the keys that sign our manifest.
 //! 3. [`artifacts`]: what is behind the paths and URLs of a package. [`workq`]: the work queue
 //!    whose items follow a task. [`effect_runner`] runs the effects of the engine's outbox.
 
@@ -18,6 +18,7 @@ pub mod checkpoint_file;
 pub mod durable;
 pub mod effect_runner;
 pub mod free_space;
+pub mod http_witness;
 pub mod ledger_key;
 pub mod message_archive;
 pub mod webhook;

@@ -101,6 +101,9 @@ pub struct Counts {
     /// Rows that were checked in the background, and what was wrong with them.
     pub rows_scrubbed: std::sync::atomic::AtomicU64,
     pub scrub_findings: std::sync::atomic::AtomicU64,
+    /// Checkpoints that the witness did not take, and how many entries it does not know of since.
+    pub witness_failures: std::sync::atomic::AtomicU64,
+    pub witness_lag: std::sync::atomic::AtomicU64,
 }
 
 /// The loops of a running engine, and the way to stop them.

@@ -18,56 +18,96 @@ use store::sqlite::ReadOnly;
 /// One read of the ledger.
 const PAGE_ENTRIES_MAX: usize = 512;
 
-/// Compares the ledger with its checkpoints: those beside the database, those of the witness, and
-/// the one inside. Notes that this key did not sign do not count. A ledger with entries must have a
-/// newest checkpoint outside the database, for the first one is written before the first entry.
-pub fn behind(folder: &Path, witness: Option<&Path>, verifier_key: &str) -> Result<Option<Behind>> {
+/// What a witness outside the data folder answers.
+#[derive(Debug)]
+pub enum Testimony {
+    /// Its notes about this ledger; none if it never had one.
+    Notes(Newest),
+    Unreached,
+}
+
+/// The notes of one place, as far as this key signed them.
+struct Vouched {
+    newest: Option<Checkpoint>,
+    logged: Option<Checkpoint>,
+    /// Whether there is any note, signed or not.
+    has_notes: bool,
+}
+
+/// Compares the ledger with its checkpoints: those beside the database, those of the witnesses, and
+/// the one inside. Notes that this key did not sign do not count.
+///
+/// A ledger must have its checkpoints outside the database, for the first one is written before the
+/// first entry: the newest and the log beside it, or the newest of a witness. A witness that has
+/// only notes of others, or does not answer, leaves the ledger in doubt.
+pub fn behind(
+    folder: &Path,
+    witnesses: Vec<Testimony>,
+    verifier_key: &str,
+) -> Result<Option<Behind>> {
     let cannot = || format!("cannot compare {} with its checkpoint", folder.display());
     let verifier = Verifier::new(verifier_key).with_context(cannot)?;
     let origin = verifier_key.split('+').next().unwrap_or_default();
-    let beside = checkpoint_file::newest_of(folder).with_context(cannot)?;
-    let witness = match witness {
-        Some(witness) => checkpoint_file::newest_of(&checkpoint_file::part_of(witness, origin)),
-        None => Ok(Newest::default()),
+    let vouched = |found: Newest| Vouched::new(&found, &verifier, origin);
+    let beside = vouched(checkpoint_file::newest_of(folder).with_context(cannot)?);
+    let is_unreached = witnesses.iter().any(|one| matches!(one, Testimony::Unreached));
+    let witnesses = witnesses.into_iter().filter_map(|one| match one {
+        Testimony::Notes(found) => Some(vouched(found)).filter(|it| it.has_notes),
+        Testimony::Unreached => None,
+    });
+    let witnesses: Vec<_> = witnesses.collect();
+    let is_witnessed = match &witnesses[..] {
+        [] => beside.newest.is_some() && beside.logged.is_some(),
+        outside => outside.iter().all(|one| one.newest.is_some()),
     };
-    let witness = witness.with_context(cannot)?;
     let database = ReadOnly::open(folder)?;
     let ledger_size = database.newest().with_context(cannot)?;
     let sealed = database.sealed().with_context(cannot)?;
-    let ours = |note: &str| verifier.open(note).ok().filter(|one| one.origin == origin);
-    let newest: Vec<_> = [&beside.note, &witness.note]
-        .into_iter()
-        .flatten()
-        .filter_map(|note| {
-            let opened = ours(note);
-            if opened.is_none() {
-                tracing::warn!("a checkpoint outside the database is not signed with our key");
-            }
-            opened
-        })
-        .collect();
-    let is_witnessed = !newest.is_empty() || ledger_size == 0;
-    let logged = [&beside.logged, &witness.logged].into_iter().flatten();
-    let logged = logged.filter_map(|note| ours(note));
-    let inside = sealed.as_ref().and_then(|sealed| ours(&sealed.note));
-    let mut lost = inside.clone().filter(|checkpoint| checkpoint.size > ledger_size);
-    for checkpoint in newest.into_iter().chain(logged) {
+    let inside = sealed.as_ref().and_then(|sealed| opened(&sealed.note, &verifier, origin));
+    let mut lost = inside.filter(|checkpoint| checkpoint.size > ledger_size);
+    let places = [beside].into_iter().chain(witnesses);
+    for checkpoint in places.flat_map(|one| [one.newest, one.logged]).flatten() {
         let is_larger = lost.as_ref().is_none_or(|lost| lost.size < checkpoint.size);
         if is_larger && !holds(&database, ledger_size, sealed.as_ref(), &checkpoint)? {
             lost = Some(checkpoint);
         }
     }
-    let behind = |doubt: Doubt, lost: Lost| Behind { ledger_size, lost, doubt };
-    let vouched = |one: Checkpoint| Lost { size: one.size, root: one.root };
-    Ok(match lost {
-        Some(lost) => Some(behind(Doubt::Lost, vouched(lost))),
-        None if is_witnessed => None,
-        None => {
-            let edge = edge_at(&database, sealed.as_ref(), ledger_size)?;
-            let all = edge.unwrap_or_else(Edge::empty);
-            Some(behind(Doubt::NoWitness, Lost { size: all.size(), root: all.root() }))
-        }
-    })
+    let doubt = match (&lost, is_witnessed) {
+        (Some(_), _) => Doubt::Lost,
+        (None, false) => Doubt::NoWitness,
+        (None, true) if is_unreached => Doubt::Unreached,
+        (None, true) => return Ok(None),
+    };
+    let lost = match lost {
+        Some(Checkpoint { size, root, .. }) => Lost { size, root },
+        None => all_there_is(&database, sealed.as_ref(), ledger_size)?,
+    };
+    Ok(Some(Behind { ledger_size, lost, doubt }))
+}
+
+impl Vouched {
+    fn new(found: &Newest, verifier: &Verifier, origin: &str) -> Self {
+        let ours = |note: &String| {
+            let opened = opened(note, verifier, origin);
+            if opened.is_none() {
+                tracing::warn!("a checkpoint outside the database is not signed with our key");
+            }
+            opened
+        };
+        let (note, logged) = (found.note.as_ref(), found.logged.as_ref());
+        let has_notes = note.is_some() || logged.is_some();
+        Self { newest: note.and_then(ours), logged: logged.and_then(ours), has_notes }
+    }
+}
+
+fn opened(note: &str, verifier: &Verifier, origin: &str) -> Option<Checkpoint> {
+    verifier.open(note).ok().filter(|one| one.origin == origin)
+}
+
+/// For a fork that is declared although no checkpoint tells what was lost.
+fn all_there_is(database: &ReadOnly, sealed: Option<&Sealed>, ledger_size: u64) -> Result<Lost> {
+    let all = edge_at(database, sealed, ledger_size)?.unwrap_or_else(Edge::empty);
+    Ok(Lost { size: all.size(), root: all.root() })
 }
 
 /// The entries after the last checkpoint are not sealed yet. The snapshots of their streams must be
@@ -98,9 +138,7 @@ pub fn foreign_tail(folder: &Path, key: &RowKey) -> Result<Option<Behind>> {
             if !is_ours {
                 let Stream { teamspace, subject } = stream;
                 tracing::error!("entry {seq} ({subject} in {teamspace}) is not of this server");
-                let all = edge_at(&database, sealed.as_ref(), ledger_size)?;
-                let all = all.unwrap_or_else(Edge::empty);
-                let lost = Lost { size: all.size(), root: all.root() };
+                let lost = all_there_is(&database, sealed.as_ref(), ledger_size)?;
                 return Ok(Some(Behind { ledger_size, lost, doubt: Doubt::Foreign }));
             }
             ours.insert(stream.clone());

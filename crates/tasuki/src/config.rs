@@ -2,12 +2,12 @@
 //! unknown key is an error, wherever it is. `config.default.toml` documents every key.
 
 mod layers;
+mod ledger;
 
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use adapters::checkpoint_file::Witness;
 use adapters::message_archive::MessageArchive;
 use adapters::{artifacts, workq};
 use anyhow::{Context, Result, bail};
@@ -24,6 +24,7 @@ use toml::{Table, Value};
 use tracing::level_filters::LevelFilter;
 
 use self::layers::{overlay, overlay_environment};
+pub use self::ledger::Ledger;
 use crate::scripted::AGENT_ID;
 use crate::scripted::at_work::Manner;
 
@@ -67,21 +68,6 @@ pub struct Config {
 pub struct Tls {
     pub cert: PathBuf,
     pub key: PathBuf,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Ledger {
-    /// Where else checkpoints are kept; empty means beside the database only.
-    pub witness: PathBuf,
-    /// How fast the server reads its database again to check it; 0 means never.
-    pub scrub_rows_per_second: u32,
-}
-
-impl Default for Ledger {
-    fn default() -> Self {
-        Self { witness: PathBuf::new(), scrub_rows_per_second: 100 }
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -312,19 +298,6 @@ impl Limits {
             Some((name, _)) => bail!("limits.{name}: expected more than 0"),
             None => Ok(()),
         }
-    }
-}
-
-impl Ledger {
-    /// The witness folder, if there is one.
-    pub fn witness(&self) -> Option<&Path> {
-        Some(self.witness.as_path()).filter(|path| !path.as_os_str().is_empty())
-    }
-
-    pub fn open_witness(&self, key_name: &str) -> Result<Option<Witness>> {
-        let cannot = |path: &Path| format!("ledger.witness: cannot use {}", path.display());
-        let open = |path: &Path| Witness::open(path, key_name).with_context(|| cannot(path));
-        self.witness().map(open).transpose()
     }
 }
 

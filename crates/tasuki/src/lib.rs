@@ -22,3 +22,4 @@ pub mod serve;
 pub mod socket;
 pub mod telemetry;
 mod usage;
+mod witnesses;

@@ -37,7 +37,8 @@ use tokio::task::JoinHandle;
 
 use crate::config::{self, Config};
 use crate::scripted::at_work::{self, AtWork};
-use crate::{audit, checkpoint_check, telemetry, usage};
+use crate::witnesses::{self, Completeness, Witnesses};
+use crate::{audit, telemetry, usage};
 
 /// The socket through which the command line reaches a running server.
 pub const CONTROL_SOCKET: &str = "control.sock";
@@ -82,13 +83,11 @@ impl Node {
         let witness = config.ledger.open_witness(signer.key_name())?;
         let beside = CheckpointFiles::open(&config.data)?;
         let newest = ReadOnly::open(&config.data)?.newest_entry()?;
-        let is_empty = newest.is_none();
-        if is_empty && checkpoint_file::newest(&config.data)?.is_none() {
-            // Before the first entry, so that a ledger without a checkpoint is known to lack one.
-            let (origin, root) = (signer.key_name().to_owned(), Edge::empty().root());
-            beside.begin(&signer.sign(&Checkpoint { origin, size: 0, root }))?;
+        if newest.is_none() {
+            begin_checkpoints(&config.data, &beside, &signer)?;
         }
-        let checkpoints = CheckpointPlaces { beside, witness };
+        let witnesses = Witnesses::open(&config.ledger, signer.key_name())?;
+        let checkpoints = CheckpointPlaces { beside, witness, http: witnesses.http.clone() };
         sign_rows_once(&config.data, &signer)?;
         let row_key = signer.row_key();
         let engine = Engine::new(Arc::new(store), Arc::new(SystemClock), ids)
@@ -99,7 +98,8 @@ impl Node {
         if let Some(newest) = newest {
             engine.access().note_time(newest.entry.at);
         }
-        check_complete(config, &signer, &engine)?;
+        let check = Completeness::new(config.data.clone(), witnesses, &signer);
+        check_complete(&check, &engine)?;
         let n_uncounted = usage::fill(&engine, &config.data)?;
         usage::look_at_disk(&engine, &config.data, config.storage.reserve_mib);
         let artifacts = Artifacts::new(config.artifacts.settings())?;
@@ -110,7 +110,9 @@ impl Node {
         let retention = config.messages.retention(&config.data);
         let loops = engine.start(signer, Arc::new(checkpoints), outside, retention);
         let (stop_followers, stopped) = watch::channel(false);
-        let followers = followers(config, &engine, row_key, n_uncounted, &stopped);
+        let mut followers = followers(config, &engine, row_key, n_uncounted, &stopped);
+        let push = witnesses::push(engine.clone(), Arc::new(check), stopped);
+        followers.push(tokio::spawn(push));
         let connections = Arc::new(ConnectionCounts::default());
         let proxies =
             TrustedProxies::parse(&config.trusted_proxies).context("cannot use trusted_proxies")?;
@@ -203,14 +205,20 @@ fn check_schema(folder: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Before the first entry, so that a ledger without checkpoints is known to lack them. The rows are
+/// marked as signed after this, so an empty ledger that is marked has had its checkpoints.
+fn begin_checkpoints(folder: &Path, beside: &CheckpointFiles, signer: &Signer) -> Result<()> {
+    let was_started = ledger_key::has_signed_rows(folder, signer.key_name())?;
+    if !was_started && checkpoint_file::is_new(folder)? {
+        let (origin, root) = (signer.key_name().to_owned(), Edge::empty().root());
+        beside.begin(&signer.sign(&Checkpoint { origin, size: 0, root }))?;
+    }
+    Ok(())
+}
+
 /// A ledger that does not match its checkpoints is read, and not written to.
-fn check_complete(config: &Config, signer: &Signer, engine: &Engine) -> Result<()> {
-    let (witness, key) = (config.ledger.witness(), signer.verifier_key());
-    let behind = match checkpoint_check::behind(&config.data, witness, &key)? {
-        Some(behind) => Some(behind),
-        None => checkpoint_check::foreign_tail(&config.data, &signer.row_key())?,
-    };
-    if let Some(behind) = behind {
+fn check_complete(check: &Completeness, engine: &Engine) -> Result<()> {
+    if let Some(behind) = check.check()? {
         tracing::error!("{behind}: it is read, and not written to");
         engine.ledger().fall_behind(behind);
     }

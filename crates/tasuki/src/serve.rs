@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use engine::ledger::fork::Doubt;
 use gateways::http::unanswered;
 use gateways::listen::{self, ConnectionLimits, Endpoint};
 use gateways::tls::{self, TlsError, TlsFiles};
@@ -181,9 +182,15 @@ async fn greet(
 ) -> Result<()> {
     let client = Client::in_process(node.router.clone());
     if let Some(behind) = node.engine.ledger().behind() {
+        let hint = match behind.doubt {
+            Doubt::Lost | Doubt::NoWitness | Doubt::Foreign => {
+                "restore a newer backup, or go on without the rest with"
+            }
+            Doubt::Unreached => "it is asked again until it answers; to go on without it,",
+        };
         output::remark(&format!(
             "Tasuki can be read at {url}, and not written to: {behind}\n\
-             hint: restore a newer backup, or go on without the rest with\n      \
+             hint: {hint}\n      \
              tasuki ledger fork --data {} --reason TEXT",
             config.data.display(),
         ));

@@ -197,6 +197,17 @@ pub async fn post(
     send(stream, request.body(Full::new(body)).map_err(io::Error::other)?).await
 }
 
+/// The header for the token in a file, if it is one.
+pub fn bearer(text: &str) -> Option<HeaderValue> {
+    let token = text.trim();
+    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return None;
+    }
+    let mut value = HeaderValue::from_str(&format!("Bearer {token}")).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
 /// A request without its body.
 pub fn request(method: Method, location: &Location) -> Builder {
     Request::builder()

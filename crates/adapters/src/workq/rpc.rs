@@ -123,13 +123,5 @@ fn authorization(settings: &Settings) -> Result<Option<HeaderValue>, SettingErro
         Ok(text) => text,
         Err(source) => return Err(SettingError::TokenFile { path, source }),
     };
-    let token = text.trim();
-    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(SettingError::Token { path });
-    }
-    let Ok(mut value) = HeaderValue::from_str(&format!("Bearer {token}")) else {
-        return Err(SettingError::Token { path });
-    };
-    value.set_sensitive(true);
-    Ok(Some(value))
+    network::bearer(&text).map(Some).ok_or(SettingError::Token { path })
 }

@@ -2,7 +2,7 @@
 //! rest can be read, but nothing is written or signed until an operator declares that the ledger
 //! goes on without the missing entries.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use protocol::caller::Caller;
 use protocol::fork::{Fork, Lost};
@@ -34,8 +34,10 @@ pub struct Behind {
 pub enum Doubt {
     /// A checkpoint vouches for entries that are missing or differ.
     Lost,
-    /// No checkpoint outside the database is there to compare with, and there must be one.
+    /// The checkpoints outside the database, which must be there, are missing or not of our key.
     NoWitness,
+    /// A witness does not answer, so it is not known whether it vouches for more.
+    Unreached,
     /// Entries after the last checkpoint were not written by this server.
     Foreign,
 }
@@ -54,8 +56,13 @@ impl std::fmt::Display for Behind {
             ),
             Doubt::NoWitness => write!(
                 f,
-                "the ledger has {size} entries, and no checkpoint outside the database shows \
-                 whether they are all"
+                "the ledger has {size} entries, and checkpoints outside the database that would \
+                 show whether they are all are missing or not signed with its key"
+            ),
+            Doubt::Unreached => write!(
+                f,
+                "the ledger has {size} entries, and its witness does not answer whether they are \
+                 all"
             ),
         }
     }
@@ -67,11 +74,14 @@ pub struct Completeness {
     behind: watch::Sender<Option<Behind>>,
     /// Held while a fork is declared, so that a loss is declared once.
     declaring: Mutex<()>,
+    /// A fork was declared, and the sealer does not know it yet.
+    has_forked: AtomicBool,
 }
 
 impl Default for Completeness {
     fn default() -> Self {
-        Self { behind: watch::channel(None).0, declaring: Mutex::default() }
+        let behind = watch::channel(None).0;
+        Self { behind, declaring: Mutex::default(), has_forked: AtomicBool::new(false) }
     }
 }
 
@@ -80,6 +90,17 @@ impl Ledger<'_> {
     /// checkpoint the ledger does not match calls this before it starts the loops.
     pub fn fall_behind(self, behind: Behind) {
         self.engine.completeness.behind.send_replace(Some(behind));
+    }
+
+    /// A witness that did not answer has answered now: what was found replaces the doubt.
+    pub fn settle(self, found: Option<Behind>) {
+        self.engine.completeness.behind.send_if_modified(|behind| {
+            let is_open = behind.is_some_and(|it| it.doubt == Doubt::Unreached);
+            if is_open {
+                *behind = found;
+            }
+            is_open
+        });
     }
 
     pub fn behind(self) -> Option<Behind> {
@@ -105,7 +126,8 @@ impl Ledger<'_> {
         tried
     }
 
-    /// Waits until the ledger is not behind: it never was, or an operator has declared a fork.
+    /// Waits until the ledger is not behind: it never was, an operator has declared a fork, or a
+    /// witness has answered at last.
     pub async fn until_not_behind(self) {
         let mut changes = self.engine.completeness.behind.subscribe();
         // The sender lives as long as the engine.
@@ -129,8 +151,14 @@ impl Ledger<'_> {
             lost_size = behind.lost.size,
             "a fork of the ledger was declared"
         );
+        self.engine.completeness.has_forked.store(true, Ordering::Release);
         self.engine.completeness.behind.send_replace(None);
         Ok(Some(behind))
+    }
+
+    /// Whether a fork was declared since the last call.
+    pub(crate) fn take_fork(self) -> bool {
+        self.engine.completeness.has_forked.swap(false, Ordering::AcqRel)
     }
 
     pub(crate) fn check_may_write(self, command: &Command) -> Result<(), Behind> {

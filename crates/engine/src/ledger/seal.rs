@@ -88,7 +88,6 @@ pub(crate) async fn run(
         }
     };
     if was_behind {
-        sealer.sink.accept();
         // The first checkpoint after a fork should vouch for its declaration.
         if let Err(error) = sealer.drain().await {
             tracing::error!(%error, "the declared fork could not be read for sealing");
@@ -102,7 +101,7 @@ pub(crate) async fn run(
         }
         if sealer.engine.ledger().behind().is_some() {
             tokio::select! {
-                () = sealer.engine.ledger().until_not_behind() => sealer.sink.accept(),
+                () = sealer.engine.ledger().until_not_behind() => {}
                 () = until_stopped(&mut stopped) => return,
             }
         }
@@ -217,6 +216,9 @@ impl Sealer {
     async fn seal_or_say_why(&mut self) {
         if self.edge.size() == self.sealed_size {
             return;
+        }
+        if self.engine.ledger().take_fork() {
+            self.sink.accept();
         }
         match self.seal().await {
             Ok(()) => self.sealed_size = self.edge.size(),

@@ -74,8 +74,9 @@ pub fn export(
     Ok(exported)
 }
 
-/// The sizes and notes of all checkpoints, by size, without duplicates. The one that was signed
-/// last comes last, also when a fork made the ledger shorter.
+/// The sizes and notes of all checkpoints, by size, without duplicates, and without that of the
+/// empty ledger, which says nothing. The one that was signed last comes last, also when a fork made
+/// the ledger shorter.
 fn checkpoints(database: &ReadOnly, beside: &Beside) -> anyhow::Result<(Vec<u64>, Vec<String>)> {
     let logged = beside.log.iter().flat_map(|log| log.notes.iter().cloned());
     let mut notes: Vec<String> = logged.chain(beside.newest.clone()).collect();
@@ -84,6 +85,7 @@ fn checkpoints(database: &ReadOnly, beside: &Beside) -> anyhow::Result<(Vec<u64>
     let size = |note: &str| Some(verifier.as_ref()?.open(note).ok()?.size);
     let mut sized: Vec<(Option<u64>, String)> =
         notes.into_iter().map(|note| (size(&note), note)).collect();
+    sized.retain(|(size, _)| *size != Some(0));
     sized.sort();
     sized.dedup();
     if let Some(newest) = &beside.newest {

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use adapters::checkpoint_file::CheckpointFiles;
 use adapters::{checkpoint_file, durable, ledger_key};
 use anyhow::{Context, Result, bail};
 use engine::ledger::fork::Doubt;
@@ -84,7 +85,7 @@ pub fn restore(
     ledger_key::forget_signed_rows(&data)?;
     beginning.finish(&database)?;
     let behind = match &kept.beside.key {
-        Some(key) => checkpoint_check::behind(&data, None, key.trim_end())?,
+        Some(key) => checkpoint_check::behind(&data, Vec::new(), key.trim_end())?,
         None => None,
     };
     drop(lock);
@@ -209,7 +210,7 @@ impl Kept {
             && !has(checkpoint_file::NEWEST_FILE)
             && !has(checkpoint_file::LOG_FILE)
         {
-            put(&data.join(checkpoint_file::NEWEST_FILE), note.as_bytes(), durable::PUBLIC)?;
+            CheckpointFiles::open(data)?.begin(note)?;
         }
         Ok(())
     }

@@ -4,9 +4,11 @@ use std::fs::Metadata;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use adapters::checkpoint_file::size_of;
 use adapters::{aaep_keys, ledger_key};
 use anyhow::Result;
 use clap::Args;
+use engine::ledger::fork::Doubt;
 use serde::Serialize;
 use store::sqlite::{FILE_NAME, Migrated, ReadOnly};
 
@@ -15,7 +17,8 @@ use super::reach::Reach;
 use crate::audit::FIRST_START_INTERRUPTED;
 use crate::client::{Call, Client};
 use crate::node::control_socket;
-use crate::{checkpoint_check, exit_code, output};
+use crate::witnesses::Witnesses;
+use crate::{checkpoint_check, config, exit_code, output};
 
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
@@ -46,7 +49,8 @@ pub async fn run(args: DoctorArgs) -> Result<u8> {
         let data = args.reach.data()?;
         let ledger = configure(None)?.ledger;
         findings.extend([folder(&data), key(&data), database(&data)]);
-        findings.extend([sealed(&data, ledger.witness()), witness(ledger.witness())]);
+        findings.push(sealed(&data, &ledger));
+        findings.extend(witnesses(&data, &ledger));
     }
     findings.push(match is_elsewhere {
         true => server(&args.reach.connect().await?.client, bad).await,
@@ -156,21 +160,58 @@ fn exposed_database(data: &Path) -> Option<DoctorFinding> {
 }
 
 /// Without one, an old folder that is put back as a whole cannot be noticed.
-fn witness(folder: Option<&Path>) -> DoctorFinding {
+fn witnesses(data: &Path, ledger: &config::Ledger) -> Vec<DoctorFinding> {
     let check = "witness";
-    match folder {
-        Some(folder) if folder.is_dir() => good(check, folder.display().to_string()),
-        Some(folder) => bad(check, format!("{} is no folder", folder.display())),
-        None => note(
+    let folder = ledger.witness().map(|folder| match folder.is_dir() {
+        true => good(check, folder.display().to_string()),
+        false => bad(check, format!("{} is no folder", folder.display())),
+    });
+    let mut findings: Vec<_> = folder.into_iter().chain(http_witness(data, ledger)).collect();
+    if findings.is_empty() {
+        findings.push(note(
             check,
             "NONE: if the whole data folder is put back to an older state, no one will notice; \
-             set `ledger.witness` to a folder elsewhere"
+             set `ledger.witness` to a folder elsewhere, or `ledger.witness_url`"
                 .to_owned(),
-        ),
+        ));
     }
+    findings
 }
 
-fn sealed(data: &Path, witness: Option<&Path>) -> DoctorFinding {
+/// Whether it answers, and how far behind it is.
+fn http_witness(data: &Path, ledger: &config::Ledger) -> Option<DoctorFinding> {
+    let check = "witness";
+    let key_name = ledger_name(data).unwrap_or_default();
+    let asked = match ledger.open_http_witness(&key_name) {
+        Ok(witness) => witness?.ask(),
+        Err(error) => return Some(bad(check, format!("{error:#}"))),
+    };
+    let url = &ledger.witness_url;
+    let sealed = ReadOnly::open(data).ok().and_then(|store| store.sealed().ok().flatten());
+    let sealed_size = sealed.map_or(0, |sealed| sealed.size);
+    Some(match asked {
+        Err(error) => bad(
+            check,
+            format!("{url}: {error}; a server that starts now is read-only until it answers"),
+        ),
+        Ok(None) => note(check, format!("{url} has no checkpoint yet")),
+        Ok(Some(found)) => match size_of(&found) {
+            Some(size) if size < sealed_size => {
+                note(check, format!("{url} knows {size} of {sealed_size} sealed entries"))
+            }
+            Some(_) => good(check, url.clone()),
+            None => bad(check, format!("{url} has something that is no checkpoint")),
+        },
+    })
+}
+
+/// The name of the key, which is that of the ledger.
+fn ledger_name(data: &Path) -> Option<String> {
+    let key = std::fs::read_to_string(data.join(ledger_key::PUBLIC_FILE)).ok()?;
+    key.split('+').next().map(str::to_owned)
+}
+
+fn sealed(data: &Path, ledger: &config::Ledger) -> DoctorFinding {
     let check = "checkpoint";
     let Ok(store) = ReadOnly::open(data) else {
         return bad(check, "no database to compare with".to_owned());
@@ -179,8 +220,13 @@ fn sealed(data: &Path, witness: Option<&Path>) -> DoctorFinding {
         return note(check, "nothing is sealed yet".to_owned());
     }
     if let Ok(key) = std::fs::read_to_string(data.join(ledger_key::PUBLIC_FILE)) {
-        match checkpoint_check::behind(data, witness, key.trim_end()) {
+        let name = ledger_name(data).unwrap_or_default();
+        let asked = Witnesses::open(ledger, &name).and_then(|witnesses| witnesses.ask());
+        match asked.and_then(|found| checkpoint_check::behind(data, found, key.trim_end())) {
             Ok(None) => {}
+            Ok(Some(behind)) if behind.doubt == Doubt::Unreached => {
+                return bad(check, behind.to_string());
+            }
             Ok(Some(behind)) => {
                 return bad(check, format!("{behind}; restore, or `tasuki ledger fork`"));
             }

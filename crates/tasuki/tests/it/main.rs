@@ -61,5 +61,6 @@ mod wake;
 mod warnings;
 mod webhooks;
 mod wire;
+mod witness_server;
 mod workq;
 mod ws;

@@ -1,6 +1,6 @@
 //! An old database, old files, or both are put back: the server is not ready with entries gone
 //! unless an operator has declared it. Without a witness elsewhere, an old database with its old
-//! checkpoint is not noticed, if the log of checkpoints is old, gone or garbled too.
+//! checkpoint and its old log is not noticed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,6 +12,8 @@ use tasuki::client::Call;
 
 use crate::ledger;
 use crate::server::{Server, initiate, ok, refused};
+use crate::wire::Request;
+use crate::witness_server::{Manner, WitnessServer};
 
 const DATABASE: &str = "tasuki.db";
 const NEWEST: &str = "checkpoint";
@@ -28,9 +30,20 @@ enum Put {
 
 const ALL: [Put; 4] = [Put::Current, Put::Old, Put::Gone, Put::Garbled];
 
-/// The files of a stopped server at two moments, and what the witness knows since the second.
+/// Where else checkpoints are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Elsewhere {
+    Nowhere,
+    Folder,
+    Http,
+}
+
+/// The files of a stopped server at two moments, and what the witnesses knew at each.
 struct Stage {
     folder: tempfile::TempDir,
+    http: WitnessServer,
+    old_note: String,
+    current_note: String,
     /// Of alice, valid at both moments.
     token: String,
 }
@@ -40,9 +53,14 @@ impl Stage {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: &str| folder.path().join(name);
         fs::create_dir(path("witness")).expect("a folder");
+        let http = WitnessServer::start();
         let mut token = String::new();
+        let mut notes = Vec::new();
         for moment in ["old", "current"] {
-            let server = Server::start_on(&path("data"), |command| with(command, &path("witness")));
+            let server = Server::start_on(&path("data"), |command| {
+                command.env("TASUKI_LEDGER_WITNESS", path("witness"));
+                command.env("TASUKI_LEDGER_WITNESS_URL", &http.url);
+            });
             if token.is_empty() {
                 token = server.token("alice", &[]);
                 server.agent("bob");
@@ -54,8 +72,14 @@ impl Stage {
             ledger::until_idle(&path("data")).await;
             assert_eq!(server.stop(), Some(0));
             copy(&path("data"), &path(moment));
+            copy(&path("witness"), &path(&format!("witness-{moment}")));
+            let beside = fs::read_to_string(path("data").join(NEWEST)).expect("a file");
+            assert_eq!(http.note().as_ref(), Some(&beside), "a stop waits for the witness");
+            notes.push(beside);
         }
-        Self { folder, token }
+        let current_note = notes.pop().expect("two notes");
+        let old_note = notes.pop().expect("two notes");
+        Self { folder, http, old_note, current_note, token }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -65,28 +89,91 @@ impl Stage {
     /// A data folder made of files of both moments.
     fn put(&self, database: Put, newest: Put, log: Put) -> PathBuf {
         let data = self.path("tried");
-        if data.exists() {
-            fs::remove_dir_all(&data).expect("it is ours");
-        }
-        copy(&self.path("current"), &data);
+        replace(&self.path("current"), &data);
         for (name, put) in [(DATABASE, database), (NEWEST, newest), (LOG, log)] {
-            let file = data.join(name);
-            match put {
-                Put::Current => {}
-                Put::Old => drop(fs::copy(self.path("old").join(name), file).expect("a file")),
-                Put::Gone => fs::remove_file(file).expect("a file"),
-                Put::Garbled => {
-                    let text = fs::read_to_string(&file).expect("a file");
-                    fs::write(file, text.replace("\n\u{2014} ", "\n\u{2014} x")).expect("a file");
-                }
-            }
+            change(&data.join(name), &self.path("old").join(name), put);
         }
         data
     }
+
+    /// What someone did to the witnesses.
+    fn put_witnesses(&self, put: Put) {
+        replace(&self.path("witness-current"), &self.path("witness"));
+        self.http.replace(Some(&self.current_note));
+        let parts = fs::read_dir(self.path("witness-old")).expect("a folder");
+        for part in parts.map(|part| part.expect("a folder").file_name()) {
+            for name in [NEWEST, LOG] {
+                let file = |folder: &str| self.path(folder).join(&part).join(name);
+                change(&file("witness"), &file("witness-old"), put);
+            }
+        }
+        match put {
+            Put::Current => {}
+            Put::Old => self.http.replace(Some(&self.old_note)),
+            Put::Gone => self.http.replace(None),
+            Put::Garbled => self.http.replace(Some(&garbled(&self.current_note))),
+        }
+    }
+
+    fn with(&self, command: &mut Command, elsewhere: Elsewhere) {
+        match elsewhere {
+            Elsewhere::Nowhere => {}
+            Elsewhere::Folder => {
+                command.env("TASUKI_LEDGER_WITNESS", self.path("witness"));
+            }
+            Elsewhere::Http => {
+                command.env("TASUKI_LEDGER_WITNESS_URL", &self.http.url);
+            }
+        }
+    }
+
+    fn start(&self, name: &str, elsewhere: Elsewhere) -> Server {
+        Server::start_on(&self.path(name), |command| self.with(command, elsewhere))
+    }
+
+    /// Whether the doctor finds the ledger complete.
+    fn is_complete(&self, data: &Path, elsewhere: Elsewhere) -> bool {
+        let [checkpoint, _] = self.verdicts(data, elsewhere);
+        checkpoint != "bad"
+    }
+
+    /// About the checkpoint, and about the witness.
+    fn verdicts(&self, data: &Path, elsewhere: Elsewhere) -> [String; 2] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tasuki"));
+        command.args(["doctor", "--json", "--data"]).arg(data);
+        self.with(&mut command, elsewhere);
+        let output = command.output().expect("the executable runs");
+        let findings: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        ["checkpoint", "witness"].map(|check| {
+            let mut findings = findings.as_array().expect("a list").iter();
+            let found = findings.find(|one| one["check"] == check).expect("it is checked");
+            found["verdict"].as_str().expect("a word").to_owned()
+        })
+    }
 }
 
-fn with(command: &mut Command, witness: &Path) {
-    command.env("TASUKI_LEDGER_WITNESS", witness);
+fn change(file: &Path, old: &Path, put: Put) {
+    match put {
+        Put::Current => {}
+        Put::Old => drop(fs::copy(old, file).expect("a file")),
+        Put::Gone => fs::remove_file(file).expect("a file"),
+        Put::Garbled => {
+            let text = fs::read_to_string(file).expect("a file");
+            fs::write(file, garbled(&text)).expect("a file");
+        }
+    }
+}
+
+/// Its notes are signed by no one.
+fn garbled(text: &str) -> String {
+    text.replace("\n\u{2014} ", "\n\u{2014} x")
+}
+
+fn replace(from: &Path, to: &Path) {
+    if to.exists() {
+        fs::remove_dir_all(to).expect("it is ours");
+    }
+    copy(from, to);
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -94,47 +181,78 @@ fn copy(from: &Path, to: &Path) {
     assert!(copied.success());
 }
 
-/// Whether the doctor finds the ledger complete.
-fn is_complete(data: &Path, witness: Option<&Path>) -> bool {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tasuki"));
-    command.args(["doctor", "--json", "--data"]).arg(data);
-    if let Some(witness) = witness {
-        with(&mut command, witness);
-    }
-    let output = command.output().expect("the executable runs");
-    let findings: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let mut findings = findings.as_array().expect("a list").iter();
-    let checkpoint = findings.find(|one| one["check"] == "checkpoint").expect("it is checked");
-    checkpoint["verdict"] != "bad"
-}
-
 #[tokio::test]
 async fn what_is_put_back_is_noticed() {
     let stage = Stage::new().await;
-    let witness = stage.path("witness");
     let mut n_ways = 0;
     for database in [Put::Current, Put::Old] {
         for (newest, log) in ALL.into_iter().flat_map(|newest| ALL.map(|log| (newest, log))) {
-            for witness in [None, Some(&*witness)] {
+            for elsewhere in [Elsewhere::Nowhere, Elsewhere::Folder, Elsewhere::Http] {
                 let data = stage.put(database, newest, log);
-                let expected = match (database, newest, witness) {
+                let is_whole = |put: Put| matches!(put, Put::Current | Put::Old);
+                let expected = match (database, elsewhere) {
                     // The witness alone is enough.
-                    (Put::Current, _, Some(_)) => true,
-                    (Put::Current, Put::Current | Put::Old, None) => true,
-                    (Put::Current, Put::Gone | Put::Garbled, None) => false,
-                    (_, _, Some(_)) => false,
-                    // The old checkpoint holds, and only a current log could tell.
-                    (_, Put::Old, None) => log != Put::Current,
-                    (_, _, None) => false,
+                    (Put::Current, Elsewhere::Folder | Elsewhere::Http) => true,
+                    (_, Elsewhere::Folder | Elsewhere::Http) => false,
+                    (Put::Current, Elsewhere::Nowhere) => is_whole(newest) && is_whole(log),
+                    // If all that is left is old, no one can tell.
+                    (_, Elsewhere::Nowhere) => (newest, log) == (Put::Old, Put::Old),
                 };
                 let what = format!("database {database:?}, newest {newest:?}, log {log:?}");
-                let found = is_complete(&data, witness);
-                assert_eq!(found, expected, "{what}, witness {}", witness.is_some());
+                let found = stage.is_complete(&data, elsewhere);
+                assert_eq!(found, expected, "{what}, witness {elsewhere:?}");
                 n_ways += 1;
             }
         }
     }
-    assert_eq!(n_ways, 64);
+    assert_eq!(n_ways, 96);
+}
+
+/// The database is gone, and the server makes an empty one.
+#[tokio::test]
+async fn an_empty_database_is_not_taken_for_a_first_start() {
+    let stage = Stage::new().await;
+    for elsewhere in [Elsewhere::Nowhere, Elsewhere::Folder, Elsewhere::Http] {
+        for put in ALL {
+            let data = stage.put(Put::Gone, put, put);
+            let server = stage.start("tried", elsewhere);
+            let ready = refused(&server.anonymous(), Call::get("/readyz")).await;
+            let what = format!("checkpoints {put:?}, witness {elsewhere:?}");
+            assert_eq!(ready.body["code"], "ledger_behind_checkpoint", "{what}");
+            assert_eq!(server.stop(), Some(0));
+            assert!(!stage.is_complete(&data, elsewhere), "{what}");
+        }
+    }
+}
+
+/// The witnesses themselves are old, gone or garbled, or one of them misbehaves.
+#[tokio::test]
+async fn a_witness_that_does_not_testify_leaves_a_doubt() {
+    let stage = Stage::new().await;
+    for elsewhere in [Elsewhere::Folder, Elsewhere::Http] {
+        for put in ALL {
+            stage.put_witnesses(put);
+            let all_current = stage.put(Put::Current, Put::Current, Put::Current);
+            let found = stage.is_complete(&all_current, elsewhere);
+            assert_eq!(found, put != Put::Garbled, "current, {elsewhere:?} {put:?}");
+            let all_old = stage.put(Put::Old, Put::Old, Put::Old);
+            let found = stage.is_complete(&all_old, elsewhere);
+            // Who can put the witness back as well leaves no trace.
+            let expected = matches!(put, Put::Old | Put::Gone);
+            assert_eq!(found, expected, "old, {elsewhere:?} {put:?}");
+        }
+    }
+    stage.put_witnesses(Put::Current);
+    let data = stage.put(Put::Current, Put::Current, Put::Current);
+    let manners =
+        [Manner::Status(500), Manner::Status(403), Manner::Redirects, Manner::Huge, Manner::Silent];
+    for manner in manners.into_iter().chain([Manner::Garbage]) {
+        stage.http.behave(manner);
+        assert_eq!(stage.verdicts(&data, Elsewhere::Http), ["bad", "bad"], "{manner:?}");
+    }
+    stage.http.behave(Manner::Sound);
+    assert_eq!(stage.verdicts(&data, Elsewhere::Http), ["good", "good"]);
+    assert_eq!(stage.verdicts(&data, Elsewhere::Nowhere), ["good", "note"]);
 }
 
 /// The server is read-only until an operator has declared it, and notes that the witness is gone.
@@ -149,12 +267,10 @@ async fn a_ledger_without_a_checkpoint_is_read_only_until_it_is_declared() {
         let detail = ready.body["detail"].as_str().expect("a text");
         assert!(detail.contains("may be missing"), "{detail}");
         assert!(!data.join(NEWEST).exists(), "nothing is signed");
-        let mut fork = Command::new(env!("CARGO_BIN_EXE_tasuki"));
-        fork.args(["ledger", "fork", "--reason", "the disk died", "--data"]).arg(&data);
-        assert!(fork.status().expect("it runs").success());
+        declare_fork(&data);
         initiate(&server.with_token(&stage.token), "T-9", "bob").await;
         assert_eq!(server.stop(), Some(0));
-        assert!(is_complete(&data, None));
+        assert!(stage.is_complete(&data, Elsewhere::Nowhere));
         let source = Source::Data(data);
         let report = verify(&source, &Options::default(), &mut |_, _| {}).expect("it is read");
         let [fork] = &report.forks[..] else { panic!("one fork: {report:?}") };
@@ -163,40 +279,145 @@ async fn a_ledger_without_a_checkpoint_is_read_only_until_it_is_declared() {
     }
 }
 
-/// Two servers on copies of one folder: the second to seal something new stops writing.
+fn declare_fork(data: &Path) {
+    let mut fork = Command::new(env!("CARGO_BIN_EXE_tasuki"));
+    fork.args(["ledger", "fork", "--reason", "the disk died", "--data"]).arg(data);
+    assert!(fork.status().expect("it runs").success());
+}
+
+/// Two servers on copies of one folder: the second to seal something new stops writing. If an
+/// operator declares that it goes on, the first one stops.
 #[tokio::test]
 async fn a_copy_that_runs_beside_the_original_is_noticed() {
-    let stage = Stage::new().await;
-    let witness = stage.path("witness");
-    let [first, second] = ["data", "current"]
-        .map(|name| Server::start_on(&stage.path(name), |command| with(command, &witness)));
-    let alice = first.with_token(&stage.token);
-    initiate(&alice, "first", "bob").await;
-    ledger::until_idle(&first.data).await;
-    let mallory = second.with_token(&stage.token);
-    initiate(&mallory, "second", "bob").await;
-    let is_behind = async || {
-        let ready = second.anonymous().call(Call::get("/readyz")).await.expect("an answer");
-        ready.status == 503
-    };
-    while !is_behind().await {
+    let ways = [
+        (Elsewhere::Folder, Manner::Sound),
+        (Elsewhere::Http, Manner::Sound),
+        (Elsewhere::Http, Manner::Plain),
+    ];
+    for (elsewhere, manner) in ways {
+        let stage = Stage::new().await;
+        stage.http.behave(manner);
+        let [first, second] = ["data", "current"].map(|name| stage.start(name, elsewhere));
+        let alice = first.with_token(&stage.token);
+        initiate(&alice, "first", "bob").await;
+        until_witnessed(&stage, &first, elsewhere).await;
+        let mallory = second.with_token(&stage.token);
+        initiate(&mallory, "second", "bob").await;
+        until_status(&second, 503).await;
+        let offer = crate::server::offer("T-9", "bob");
+        let last = refused(&mallory, Call::post("/v1/handoffs", offer)).await;
+        assert_eq!(last.body["code"], "ledger_behind_checkpoint");
+        initiate(&alice, "more", "bob").await;
+        assert_eq!(ok(&first.anonymous(), Call::get("/readyz")).await["status"], "ready");
+        until_witnessed(&stage, &first, elsewhere).await;
+        assert!(stage.is_complete(&first.data, elsewhere));
+        assert!(!stage.is_complete(&second.data, elsewhere));
+
+        declare_fork(&second.data);
+        initiate(&mallory, "forked", "bob").await;
+        assert_eq!(second.stop(), Some(0));
+        initiate(&alice, "too late", "bob").await;
+        until_status(&first, 503).await;
+        assert!(!stage.is_complete(&first.data, elsewhere));
+        assert!(stage.is_complete(&second.data, elsewhere));
+    }
+}
+
+async fn until_witnessed(stage: &Stage, server: &Server, elsewhere: Elsewhere) {
+    ledger::until_idle(&server.data).await;
+    let newest = fs::read_to_string(server.data.join(NEWEST)).expect("a file");
+    while elsewhere == Elsewhere::Http && stage.http.note().as_ref() != Some(&newest) {
         tokio::task::yield_now().await;
     }
-    let last = refused(&mallory, Call::post("/v1/handoffs", crate::server::offer("T-9", "bob")));
-    assert_eq!(last.await.body["code"], "ledger_behind_checkpoint");
-    initiate(&alice, "more", "bob").await;
-    assert_eq!(ok(&first.anonymous(), Call::get("/readyz")).await["status"], "ready");
-    assert_eq!(first.stop(), Some(0));
-    assert!(is_complete(&stage.path("data"), Some(&witness)));
-    assert!(!is_complete(&stage.path("current"), Some(&witness)));
+}
+
+async fn until_status(server: &Server, status: u16) -> Value {
+    loop {
+        let ready = server.anonymous().call(Call::get("/readyz")).await.expect("an answer");
+        if ready.status == status {
+            return ready.body;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// A start without its witness is read-only, until the witness answers and agrees.
+#[tokio::test]
+async fn a_witness_that_answers_late_ends_the_doubt() {
+    let stage = Stage::new().await;
+    stage.http.behave(Manner::Status(503));
+    let server = stage.start("data", Elsewhere::Http);
+    let detail = until_status(&server, 503).await["detail"].take();
+    assert!(detail.as_str().is_some_and(|it| it.contains("does not answer")), "{detail}");
+    let alice = server.with_token(&stage.token);
+    let offer = crate::server::offer("T-9", "bob");
+    let refusal = refused(&alice, Call::post("/v1/handoffs", offer)).await;
+    assert_eq!(refusal.body["code"], "ledger_behind_checkpoint");
+    stage.http.behave(Manner::Sound);
+    until_status(&server, 200).await;
+    initiate(&alice, "late", "bob").await;
+    assert_eq!(server.stop(), Some(0));
+    assert_ne!(stage.http.note().as_ref(), Some(&stage.current_note));
+
+    let old = stage.put(Put::Old, Put::Old, Put::Old);
+    stage.http.behave(Manner::Status(503));
+    let server = Server::start_on(&old, |command| stage.with(command, Elsewhere::Http));
+    stage.http.behave(Manner::Sound);
+    loop {
+        let detail = until_status(&server, 503).await["detail"].take();
+        if detail.as_str().is_some_and(|it| it.contains("vouches for are missing")) {
+            break;
+        }
+    }
+}
+
+/// Commits do not wait for a witness that fails, and it gets the newest checkpoint when it is back.
+#[tokio::test]
+async fn a_witness_that_fails_blocks_nothing() {
+    let stage = Stage::new().await;
+    let server = stage.start("data", Elsewhere::Http);
+    let alice = server.with_token(&stage.token);
+    let manners = [Manner::Status(507), Manner::Redirects, Manner::Huge, Manner::Garbage];
+    for manner in manners {
+        stage.http.behave(manner);
+        initiate(&alice, &format!("{manner:?}"), "bob").await;
+        while until_status(&server, 200).await["warning"].is_null() {}
+        let lag = metric(&server, "tasuki_witness_lag_entries").await;
+        assert!(lag > 0, "{manner:?}");
+        initiate(&alice, &format!("more, {manner:?}"), "bob").await;
+        stage.http.behave(Manner::Sound);
+        while !until_status(&server, 200).await["warning"].is_null() {}
+        assert_eq!(metric(&server, "tasuki_witness_lag_entries").await, 0);
+    }
+    assert!(metric(&server, "tasuki_witness_failures_total").await >= 4);
+    assert_eq!(server.stop(), Some(0));
+    let beside = fs::read_to_string(server.data.join(NEWEST)).expect("a file");
+    assert_eq!(stage.http.note(), Some(beside));
+}
+
+async fn metric(server: &Server, name: &str) -> u64 {
+    let request = Request::new("GET /metrics").header("host", b"localhost");
+    let answer = request.send(server.address()).await;
+    let text = String::from_utf8(answer.bytes.to_vec()).expect("a text");
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    value.expect("a value").parse().expect("a number")
 }
 
 #[tokio::test]
-async fn a_witness_that_is_no_folder_is_refused_at_the_start() {
+async fn a_witness_that_cannot_be_one_is_refused_at_the_start() {
     let folder = tempfile::tempdir().expect("a folder");
     let nowhere = folder.path().join("nowhere");
-    let data = folder.path().join("data");
-    let output = crate::server::refused_start(&data, |command| with(command, &nowhere));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("ledger.witness: cannot use"), "{said}");
+    let nowhere = nowhere.to_str().expect("a path");
+    for (name, value, expected) in [
+        ("TASUKI_LEDGER_WITNESS", nowhere, "ledger.witness: cannot use"),
+        ("TASUKI_LEDGER_WITNESS_URL", "ftp://keep.example/", "ledger.witness_url: cannot use"),
+        ("TASUKI_LEDGER_WITNESS_URL", "https://keep.example/?a", "without a user name, a query"),
+    ] {
+        let data = folder.path().join("data");
+        let output = crate::server::refused_start(&data, |command| {
+            command.env(name, value);
+        });
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains(expected), "{said}");
+    }
 }

@@ -53,7 +53,7 @@ pub async fn fork(
         ledger_size: behind.map(|behind| behind.ledger_size),
         lost_size: behind.and_then(|behind| match behind.doubt {
             Doubt::Lost => Some(behind.lost.size),
-            Doubt::NoWitness | Doubt::Foreign => None,
+            Doubt::NoWitness | Doubt::Unreached | Doubt::Foreign => None,
         }),
     }))
 }

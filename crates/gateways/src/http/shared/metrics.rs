@@ -98,6 +98,7 @@ impl Collector for Counted {
             ("rows_refused", "Rows that the server did not write", read(&counts.rows_refused)),
             ("rows_scrubbed", "Rows checked in the background", read(&counts.rows_scrubbed)),
             ("scrub_findings", "Rows that are not as written", read(&counts.scrub_findings)),
+            ("witness_failures", "Checkpoints not taken", read(&counts.witness_failures)),
             ("deadlines_fired", "Deadlines that passed", read(&counts.escalated)),
             ("connections_accepted", "Connections", self.connections.accepted_total()),
             ("connections_shed", "Connections over a limit", self.connections.shed_total()),
@@ -133,14 +134,16 @@ impl Collector for Counted {
             .encode_histogram::<[(&str, &str); 0]>(seconds, n_decisions, &buckets, None)?;
         usage_metrics::encode(&self.engine, &mut encoder)?;
         let open = i64::try_from(self.connections.open()).unwrap_or(i64::MAX);
-        let gauge = ConstGauge::new(open);
-        let metric = encoder.encode_descriptor(
-            "connections_open",
-            "Open connections",
-            None,
-            gauge.metric_type(),
-        )?;
-        gauge.encode(metric)
+        let lag = i64::try_from(read(&counts.witness_lag)).unwrap_or(i64::MAX);
+        for (name, help, value) in [
+            ("connections_open", "Open connections", open),
+            ("witness_lag_entries", "Sealed entries that the witness does not know", lag),
+        ] {
+            let gauge = ConstGauge::new(value);
+            let metric = encoder.encode_descriptor(name, help, None, gauge.metric_type())?;
+            gauge.encode(metric)?;
+        }
+        Ok(())
     }
 }
 

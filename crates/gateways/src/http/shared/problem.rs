@@ -346,16 +346,23 @@ impl From<Behind> for Problem {
                  verify names them"
             }
             Doubt::NoWitness => {
-                "entries may be missing: no checkpoint of this server's key outside the database \
-                 says how many there were"
+                "entries may be missing: checkpoints outside the database, which say how many \
+                 there were, are missing or not signed with this server's key"
             }
+            Doubt::Unreached => {
+                "entries may be missing: the witness, which knows how many there were, does not \
+                 answer; it is asked again"
+            }
+        };
+        let remedy = match doubt {
+            Doubt::Lost | Doubt::Foreign | Doubt::NoWitness => {
+                "once an operator has put back what is missing or declared a fork"
+            }
+            Doubt::Unreached => "once the witness confirms it or an operator has declared a fork",
         };
         // The number of entries is only for operators of the whole server: the log and `tasuki
         // doctor` show it.
-        let detail = format!(
-            "{what}; the ledger can be read, and written to once an operator has put back what is \
-             missing or declared a fork"
-        );
+        let detail = format!("{what}; the ledger can be read, and written to {remedy}");
         Self::new("ledger_behind_checkpoint", detail)
     }
 }

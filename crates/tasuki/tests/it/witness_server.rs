@@ -1,0 +1,134 @@
+//! A witness over HTTP: objects under paths, with versions as object stores have them, and ways to
+//! misbehave. It runs beside the test, which may block while it waits for a process.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use tokio::runtime::Runtime;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Manner {
+    Sound,
+    /// It stores what it is sent, without versions and conditions.
+    Plain,
+    Status(u16),
+    Redirects,
+    /// Its answers are longer than any note.
+    Huge,
+    Garbage,
+    /// It never answers.
+    Silent,
+}
+
+pub struct WitnessServer {
+    pub url: String,
+    shelf: Arc<Mutex<Shelf>>,
+    runtime: Option<Runtime>,
+}
+
+struct Shelf {
+    manner: Manner,
+    notes: HashMap<String, Kept>,
+}
+
+#[derive(Debug, Clone)]
+struct Kept {
+    version: u64,
+    /// None once it was removed.
+    note: Option<String>,
+}
+
+impl WitnessServer {
+    pub fn start() -> Self {
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        let runtime = runtime.worker_threads(1).enable_all().build().expect("a runtime");
+        let shelf = Shelf { manner: Manner::Sound, notes: HashMap::new() };
+        let shelf = Arc::new(Mutex::new(shelf));
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        listener.set_nonblocking(true).expect("a socket");
+        let url = format!("http://{}/kept/", listener.local_addr().expect("an address"));
+        let router = Router::new().fallback(answer).with_state(Arc::clone(&shelf));
+        runtime.spawn(async {
+            let listener = tokio::net::TcpListener::from_std(listener).expect("a socket");
+            axum::serve(listener, router).await
+        });
+        Self { url, shelf, runtime: Some(runtime) }
+    }
+
+    pub fn behave(&self, manner: Manner) {
+        self.shelf.lock().expect("nothing panics in here").manner = manner;
+    }
+
+    /// The only note that it keeps.
+    pub fn note(&self) -> Option<String> {
+        let shelf = self.shelf.lock().expect("nothing panics in here");
+        shelf.notes.values().next().and_then(|kept| kept.note.clone())
+    }
+
+    /// Puts another text in its place, or none.
+    pub fn replace(&self, note: Option<&str>) {
+        let mut shelf = self.shelf.lock().expect("nothing panics in here");
+        for kept in shelf.notes.values_mut() {
+            *kept = Kept { version: kept.version + 1, note: note.map(str::to_owned) };
+        }
+    }
+}
+
+impl Drop for WitnessServer {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+async fn answer(State(shelf): State<Arc<Mutex<Shelf>>>, request: Request) -> Response {
+    let manner = shelf.lock().expect("nothing panics in here").manner;
+    match manner {
+        Manner::Sound | Manner::Plain => {}
+        Manner::Status(code) => {
+            return StatusCode::from_u16(code).expect("a status").into_response();
+        }
+        Manner::Redirects => {
+            return (StatusCode::FOUND, [(header::LOCATION, "/elsewhere")]).into_response();
+        }
+        Manner::Huge => return Body::from(vec![b'x'; 1024 * 1024]).into_response(),
+        Manner::Garbage => return "a page about something else\n".into_response(),
+        Manner::Silent => std::future::pending().await,
+    }
+    let (head, body) = request.into_parts();
+    let path = head.uri.path().to_owned();
+    let body = axum::body::to_bytes(body, 1024 * 1024).await.expect("a body");
+    let mut shelf = shelf.lock().expect("nothing panics in here");
+    let kept = shelf.notes.get(&path).cloned();
+    let version = kept.as_ref().map_or(0, |kept| kept.version);
+    let kept = kept.and_then(|kept| kept.note);
+    let has_tag = kept.is_some() && manner == Manner::Sound;
+    let tag = has_tag.then(|| format!("\"{version}\""));
+    match (head.method, kept) {
+        (Method::GET, None) => StatusCode::NOT_FOUND.into_response(),
+        (Method::GET, Some(note)) => match tag {
+            Some(tag) => ([(header::ETAG, tag)], note).into_response(),
+            None => note.into_response(),
+        },
+        (Method::PUT, kept) => {
+            let is_there = kept.is_some();
+            let given = |name| head.headers.get(name).and_then(|value| value.to_str().ok());
+            let is_other =
+                given(header::IF_MATCH).is_some_and(|given| tag.as_deref() != Some(given));
+            let is_old = given(header::IF_NONE_MATCH).is_some() && is_there;
+            if is_other || is_old {
+                return StatusCode::PRECONDITION_FAILED.into_response();
+            }
+            let note = Some(String::from_utf8(body.to_vec()).expect("a note is text"));
+            shelf.notes.insert(path, Kept { version: version + 1, note });
+            StatusCode::NO_CONTENT.into_response()
+        }
+        _ => StatusCode::METHOD_NOT_ALLOWED.into_response(),
+    }
+}
