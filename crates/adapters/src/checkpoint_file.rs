@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use engine::ledger::seal::{CheckpointSink, NotKept};
 
 use crate::durable;
-use crate::http_witness::HttpWitness;
+use crate::remote_witness::RemoteWitness;
 
 /// The newest note.
 pub const NEWEST_FILE: &str = "checkpoint";
@@ -51,7 +51,7 @@ pub struct Witness {
 pub struct CheckpointPlaces {
     pub beside: CheckpointFiles,
     pub witness: Option<Witness>,
-    pub http: Option<Arc<HttpWitness>>,
+    pub http: Option<Arc<RemoteWitness>>,
 }
 
 impl Witness {

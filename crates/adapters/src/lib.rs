@@ -7,13 +7,16 @@
 //!
 //! 1. [`audit_log`]: the ledger as `handoffs.jsonl`, one file for each teamspace.
 //! 2. [`ledger_key`], [`checkpoint_file`]: the key that signs checkpoints, and where they are kept
-//!    outside the database; [`http_witness`]: the same over a network. [`aaep_keys`]: the keys that sign our manifest.
+//!    outside the database; [`remote_witness`]: the same over a network, as an object
+//!    ([`http_witness`]) or by C2SP's protocol ([`c2sp_witness`]). [`witness_records`]: what we
+//!    remember as a witness of others. [`aaep_keys`]: the keys that sign our manifest.
 //! 3. [`artifacts`]: what is behind the paths and URLs of a package. [`workq`]: the work queue
 //!    whose items follow a task. [`effect_runner`] runs the effects of the engine's outbox.
 
 pub mod aaep_keys;
 pub mod artifacts;
 pub mod audit_log;
+pub mod c2sp_witness;
 pub mod checkpoint_file;
 pub mod durable;
 pub mod effect_runner;
@@ -21,5 +24,8 @@ pub mod free_space;
 pub mod http_witness;
 pub mod ledger_key;
 pub mod message_archive;
+pub mod remote_witness;
 pub mod webhook;
+pub mod witness_call;
+pub mod witness_records;
 pub mod workq;

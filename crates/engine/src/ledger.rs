@@ -1,4 +1,5 @@
-//! The ledger as a whole: following it, sealing it, resuming after lost entries, erasing.
+//! The ledger as a whole: following it, sealing it, resuming after lost entries, erasing; and
+//! vouching for the ledgers of others.
 
 pub(crate) mod announced_places;
 pub(crate) mod backlog;
@@ -7,6 +8,7 @@ pub mod erasing;
 pub mod feed;
 pub mod fork;
 pub mod seal;
+pub mod witness;
 
 use crate::Engine;
 

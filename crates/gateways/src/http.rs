@@ -18,6 +18,7 @@ mod operations;
 mod reference;
 mod shared;
 mod webhooks;
+mod witness;
 mod ws;
 
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use axum::Router;
 use axum::response::{IntoResponse, Response};
 use engine::Engine;
 use engine::aaep::manifest_signing::ManifestSigner;
+use engine::ledger::witness::Witness;
 use protocol::wake::WakeKey;
 use tokio::sync::watch;
 
@@ -40,6 +42,7 @@ use shared::gateway::Gateway;
 use shared::problem::Problem;
 use shared::routes::unmatched;
 use webhooks::state::Webhooks;
+use witness::state::Witnessing;
 use ws::state::Ws;
 
 pub use aaep::compat::settings::{Open, Player, Settings as CompatSettings, Words};
@@ -61,6 +64,7 @@ pub struct Api {
     manifest_signer: Option<Arc<ManifestSigner>>,
     compat: CompatSettings,
     metrics_readers: MetricsReaders,
+    witness: Option<Arc<Witness>>,
 }
 
 /// The API: its routes, and the state of AAEP, which a Unix socket serves too.
@@ -85,6 +89,7 @@ impl Api {
             manifest_signer: None,
             compat: CompatSettings::default(),
             metrics_readers: MetricsReaders::default(),
+            witness: None,
         }
     }
 
@@ -121,9 +126,14 @@ impl Api {
         Self { metrics_readers, ..self }
     }
 
+    /// Cosigns the checkpoints of other ledgers.
+    pub fn witnessing(self, witness: Option<Witness>) -> Self {
+        Self { witness: witness.map(Arc::new), ..self }
+    }
+
     /// The routes of every subject. Commands on a socket use the same ones.
     pub fn serve(self) -> Served {
-        let Self { gateway, wake_key, manifest_signer, compat, metrics_readers } = self;
+        let Self { gateway, wake_key, manifest_signer, compat, metrics_readers, witness } = self;
         let messages = Messages::new(gateway.clone());
         let aaep = Aaep::new(messages.clone(), compat, manifest_signer);
         let operations = Router::new()
@@ -136,6 +146,7 @@ impl Api {
             }))
             .merge(agents::routes(Agents { gateway: gateway.clone(), wake_key }))
             .merge(admin::routes(Admin { gateway: gateway.clone(), metrics_readers }))
+            .merge(witness::routes(Witnessing { gateway: gateway.clone(), witness }))
             .merge(feed::routes(gateway.clone()))
             .merge(reference::routes(gateway.clone()))
             .merge(aaep::routes(aaep.clone()))

@@ -12,6 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 
 use crate::canonical::{Hash, hex, sha256};
+use crate::cosignature::Cosigner;
 use crate::row_mac::RowKey;
 use crate::sealed_cursor::CursorKey;
 use crate::session::reply_token::ReplyKey;
@@ -81,6 +82,11 @@ impl Signer {
         WakeKey::from_seed(self.key.as_bytes())
     }
 
+    /// Derives the key with which this server cosigns the checkpoints of others.
+    pub fn cosigner(&self) -> Cosigner {
+        Cosigner::from_seed(self.key.as_bytes(), &self.key_name)
+    }
+
     pub fn key_name(&self) -> &str {
         &self.key_name
     }
@@ -94,18 +100,14 @@ impl Signer {
         let Checkpoint { origin, size, root } = checkpoint;
         assert!(is_origin(origin), "the origin is checked where the configuration is read");
         let body = format!("{origin}\n{size}\n{}\n", STANDARD.encode(root));
-        let id = key_id(&self.key_name, &self.key.verifying_key());
+        let id = key_id(&self.key_name, ED25519, &self.key.verifying_key());
         let signature = self.key.sign(body.as_bytes()).to_bytes();
-        let signed = STANDARD.encode([id.as_slice(), &signature].concat());
-        format!("{body}\n\u{2014} {} {signed}\n", self.key_name)
+        format!("{body}\n{}", signature_line(&self.key_name, id, &signature))
     }
 
     /// What others need to check our signatures: `name+id+key`, in C2SP's form.
     pub fn verifier_key(&self) -> String {
-        let key = self.key.verifying_key();
-        let id = hex(&key_id(&self.key_name, &key));
-        let typed_key = STANDARD.encode([&[ED25519], key.as_bytes().as_slice()].concat());
-        format!("{}+{id}+{typed_key}", self.key_name)
+        verifier_key(&self.key_name, ED25519, &self.key.verifying_key())
     }
 }
 
@@ -125,59 +127,37 @@ pub struct Verifier {
 impl Verifier {
     /// Reads a verifier key as [`Signer::verifier_key`] writes it.
     pub fn new(verifier_key: &str) -> Result<Verifier, CheckpointError> {
-        let wrong = |expected| CheckpointError::VerifierKey { expected };
-        // Base64 can contain plus signs, so only the first two are separators.
-        let mut parts = verifier_key.splitn(3, '+');
-        let (Some(key_name), Some(id), Some(encoded)) = (parts.next(), parts.next(), parts.next())
-        else {
-            return Err(wrong("a name, an id and a key, joined by plus signs"));
-        };
-        if !is_key_name(key_name) {
-            return Err(CheckpointError::KeyName);
-        }
-        let typed_key = STANDARD.decode(encoded).map_err(|_| wrong("the key in base64"))?;
-        let key = match typed_key.split_first() {
-            Some((&ED25519, key)) => <&[u8; 32]>::try_from(key).ok(),
-            Some(_) | None => None,
-        };
-        let key = key.ok_or(wrong("an Ed25519 key, which is the byte 01 and 32 more"))?;
-        // A key of small order accepts forged signatures.
-        let key = VerifyingKey::from_bytes(key)
-            .ok()
-            .filter(|key| !key.is_weak())
-            .ok_or(wrong("a point on the curve, of full order"))?;
-        if id != hex(&key_id(key_name, &key)) {
-            return Err(wrong("an id that fits the name and the key"));
-        }
-        Ok(Verifier { key_name: key_name.to_owned(), key })
+        let (key_name, key) = parse_verifier_key(verifier_key, ED25519)?;
+        Ok(Verifier { key_name, key })
+    }
+
+    pub fn key_name(&self) -> &str {
+        &self.key_name
     }
 
     /// The checkpoint in the note, if our signature on it is valid. The caller compares the origin
     /// with the log it expects: one key may sign for several.
     pub fn open(&self, note: &str) -> Result<Checkpoint, CheckpointError> {
-        let wrong = |expected| CheckpointError::Note { expected };
-        if note.len() > NOTE_BYTES_MAX {
-            return Err(wrong("a note of at most 128 KiB"));
+        let expected = "an origin, a size and a root, each on a line";
+        let note = Note::parse(note)?;
+        self.check_signed(&note)?;
+        match (note.checkpoint(), note.has_extensions()) {
+            (Some(checkpoint), false) => Ok(checkpoint),
+            (Some(_), true) | (None, _) => Err(CheckpointError::Note { expected }),
         }
-        if note.chars().any(|character| character < ' ' && character != '\n') {
-            return Err(wrong("no control characters"));
-        }
-        let end = note.rfind("\n\n").ok_or(wrong("a blank line before the signatures"))?;
-        let body = &note[..=end];
-        let lines = note[end + 2..].strip_suffix('\n').ok_or(wrong("a line break at the end"))?;
+    }
 
-        let id = key_id(&self.key_name, &self.key);
+    /// Whether our signature is on the note, and none by our key is wrong.
+    pub fn check_signed(&self, note: &Note<'_>) -> Result<(), CheckpointError> {
+        let id = key_id(&self.key_name, ED25519, &self.key);
         let mut signed = Err(CheckpointError::NotSigned { key_name: self.key_name.clone() });
-        for line in lines.split('\n') {
-            let by = SignatureLine::parse(line)
-                .ok_or(wrong("signature lines of a dash, a name and base64"))?;
+        for by in &note.signatures {
             if by.key_name == self.key_name && by.key_id == id {
-                self.verify(body, &by.signature)?;
+                self.verify(note.body, &by.signature)?;
                 signed = Ok(());
             }
         }
-        signed?;
-        parse_body(body).ok_or(wrong("an origin, a size and a root, each on a line"))
+        signed
     }
 
     fn verify(&self, body: &str, signature: &[u8]) -> Result<(), CheckpointError> {
@@ -198,19 +178,106 @@ fn is_key_name(text: &str) -> bool {
 }
 
 /// Tells keys apart. It is too short to authenticate one.
-fn key_id(key_name: &str, key: &VerifyingKey) -> [u8; 4] {
-    let [a, b, c, d, ..] = sha256(&[key_name.as_bytes(), b"\n", &[ED25519], key.as_bytes()]);
+pub(crate) fn key_id(key_name: &str, kind: u8, key: &VerifyingKey) -> [u8; 4] {
+    let [a, b, c, d, ..] = sha256(&[key_name.as_bytes(), b"\n", &[kind], key.as_bytes()]);
     [a, b, c, d]
 }
 
-struct SignatureLine<'n> {
-    key_name: &'n str,
-    key_id: [u8; 4],
-    signature: Vec<u8>,
+pub(crate) fn verifier_key(key_name: &str, kind: u8, key: &VerifyingKey) -> String {
+    let id = hex(&key_id(key_name, kind, key));
+    let typed_key = STANDARD.encode([&[kind], key.as_bytes().as_slice()].concat());
+    format!("{key_name}+{id}+{typed_key}")
+}
+
+/// The name and the key in a verifier key for this kind of signature.
+pub(crate) fn parse_verifier_key(
+    verifier_key: &str,
+    kind: u8,
+) -> Result<(String, VerifyingKey), CheckpointError> {
+    let wrong = |expected| CheckpointError::VerifierKey { expected };
+    // Base64 can contain plus signs, so only the first two are separators.
+    let mut parts = verifier_key.splitn(3, '+');
+    let (Some(key_name), Some(id), Some(encoded)) = (parts.next(), parts.next(), parts.next())
+    else {
+        return Err(wrong("a name, an id and a key, joined by plus signs"));
+    };
+    if !is_key_name(key_name) {
+        return Err(CheckpointError::KeyName);
+    }
+    let typed_key = STANDARD.decode(encoded).map_err(|_| wrong("the key in base64"))?;
+    let key = match typed_key.split_first() {
+        Some((found, key)) if *found == kind => <&[u8; 32]>::try_from(key).ok(),
+        Some(_) | None => None,
+    };
+    let key = key.ok_or(wrong(match kind {
+        ED25519 => "an Ed25519 key of a log, which is the byte 01 and 32 more",
+        _ => "an Ed25519 key of a witness, which is the byte 04 and 32 more",
+    }))?;
+    // A key of small order accepts forged signatures.
+    let key = VerifyingKey::from_bytes(key)
+        .ok()
+        .filter(|key| !key.is_weak())
+        .ok_or(wrong("a point on the curve, of full order"))?;
+    if id != hex(&key_id(key_name, kind, &key)) {
+        return Err(wrong("an id that fits the name and the key"));
+    }
+    Ok((key_name.to_owned(), key))
+}
+
+/// A note and the lines of its signatures, of which none is checked yet.
+#[derive(Debug)]
+pub struct Note<'n> {
+    /// What is signed, with its last line break.
+    pub body: &'n str,
+    signatures: Vec<SignatureLine<'n>>,
+}
+
+impl<'n> Note<'n> {
+    pub fn parse(note: &'n str) -> Result<Self, CheckpointError> {
+        let wrong = |expected| CheckpointError::Note { expected };
+        if note.len() > NOTE_BYTES_MAX {
+            return Err(wrong("a note of at most 128 KiB"));
+        }
+        if note.chars().any(|character| character < ' ' && character != '\n') {
+            return Err(wrong("no control characters"));
+        }
+        let end = note.rfind("\n\n").ok_or(wrong("a blank line before the signatures"))?;
+        let body = &note[..=end];
+        let lines = note[end + 2..].strip_suffix('\n').ok_or(wrong("a line break at the end"))?;
+        let signatures = lines.split('\n').map(SignatureLine::parse).collect::<Option<_>>();
+        let signatures = signatures.ok_or(wrong("signature lines of a dash, a name and base64"))?;
+        Ok(Self { body, signatures })
+    }
+
+    /// What its first three lines say. Logs of others may add lines, about which we say nothing.
+    pub fn checkpoint(&self) -> Option<Checkpoint> {
+        let mut lines = self.body.strip_suffix('\n')?.split('\n');
+        let (origin, size, root) = (lines.next()?, lines.next()?, lines.next()?);
+        let size = parse_size(size)?;
+        let root = STANDARD.decode(root).ok()?.try_into().ok()?;
+        let is_sound = is_origin(origin) && lines.all(|line| !line.is_empty());
+        is_sound.then(|| Checkpoint { origin: origin.to_owned(), size, root })
+    }
+
+    fn has_extensions(&self) -> bool {
+        self.body.split_terminator('\n').nth(3).is_some()
+    }
+}
+
+/// A number of entries in its only spelling.
+pub fn parse_size(text: &str) -> Option<u64> {
+    text.parse::<u64>().ok().filter(|number| number.to_string() == text)
+}
+
+#[derive(Debug)]
+pub(crate) struct SignatureLine<'n> {
+    pub key_name: &'n str,
+    pub key_id: [u8; 4],
+    pub signature: Vec<u8>,
 }
 
 impl SignatureLine<'_> {
-    fn parse(line: &str) -> Option<SignatureLine<'_>> {
+    pub fn parse(line: &str) -> Option<SignatureLine<'_>> {
         let (key_name, encoded) = line.strip_prefix("\u{2014} ")?.split_once(' ')?;
         if !is_key_name(key_name) {
             return None;
@@ -221,16 +288,10 @@ impl SignatureLine<'_> {
     }
 }
 
-fn parse_body(body: &str) -> Option<Checkpoint> {
-    let mut lines = body.strip_suffix('\n')?.split('\n');
-    let (origin, size, root) = (lines.next()?, lines.next()?, lines.next()?);
-    let canonical_size = size.parse::<u64>().ok().filter(|number| number.to_string() == size)?;
-    let root = STANDARD.decode(root).ok()?.try_into().ok()?;
-    (lines.next().is_none() && is_origin(origin)).then(|| Checkpoint {
-        origin: origin.to_owned(),
-        size: canonical_size,
-        root,
-    })
+/// A line as [`SignatureLine::parse`] reads it, with its line break.
+pub(crate) fn signature_line(key_name: &str, key_id: [u8; 4], signature: &[u8]) -> String {
+    let signed = STANDARD.encode([key_id.as_slice(), signature].concat());
+    format!("\u{2014} {key_name} {signed}\n")
 }
 
 #[cfg(test)]
@@ -452,7 +513,7 @@ mod tests {
     /// A note with a valid signature over the given body.
     fn signed(body: &str) -> String {
         let Signer { key_name, key } = signer();
-        let id = key_id(&key_name, &key.verifying_key());
+        let id = key_id(&key_name, ED25519, &key.verifying_key());
         let signature = key.sign(body.as_bytes()).to_bytes();
         format!("{body}\n— {key_name} {}\n", STANDARD.encode([&id[..], &signature].concat()))
     }

@@ -24,6 +24,11 @@ pub struct Lost {
     pub root: Hash,
 }
 
+impl Lost {
+    /// The root of a checkpoint of which only the size is known.
+    pub const UNKNOWN_ROOT: Hash = [0; 32];
+}
+
 /// Declares the loss and continues without the lost entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fork {

@@ -14,7 +14,8 @@
 //!    [`signal`]: the mood of a conversation. [`queue`]: waiting for a person.
 //!    [`session`]: what an agent announces. [`visibility`]: who may read what.
 //! 4. [`ledger`], [`merkle`], [`checkpoint`]: how the record is chained, summed up and signed;
-//!    [`audit`]: how it is checked; [`fork`]: how it continues after a loss.
+//!    [`audit`]: how it is checked; [`fork`]: how it continues after a loss. [`witness`],
+//!    [`cosignature`]: how one server vouches for the record of another.
 //! 5. [`tools`]: how a model asks for a handoff, and how its history continues.
 //! 6. [`json`], [`canonical`]: JSON input, and JSON to be hashed. [`sealed_cursor`]: positions
 //!    in the ledger that reveal nothing to a caller.
@@ -29,6 +30,7 @@ pub mod caller;
 pub mod checkpoint;
 pub mod codec;
 pub mod conversation;
+pub mod cosignature;
 pub mod erasure;
 pub mod facts;
 pub mod fixed;
@@ -62,6 +64,7 @@ pub mod visibility;
 pub mod wake;
 pub mod warning;
 pub mod webhook;
+pub mod witness;
 
 #[cfg(test)]
 mod form_tests;

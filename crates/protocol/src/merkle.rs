@@ -134,6 +134,82 @@ pub fn consistency_proof(leaf_hashes: &[Hash], old_size: u64, new_size: u64) -> 
     Some(proof)
 }
 
+/// Makes a consistency proof from the edge of the old tree and the leaves that were added, which
+/// come one by one. Its memory does not grow with the trees.
+#[derive(Debug, Clone)]
+pub struct ConsistencyProver {
+    /// The proof, from the leaf up. The subtrees of new leaves stand side by side, in order.
+    nodes: Vec<ProofNode>,
+    edge: Edge,
+    new_size: u64,
+}
+
+#[derive(Debug, Clone)]
+enum ProofNode {
+    /// A subtree of the old tree. Every one that a proof needs is on the old edge.
+    Old(Hash),
+    New {
+        subtree: Edge,
+        n_leaves: u64,
+    },
+}
+
+impl ConsistencyProver {
+    /// `None` if the new tree would be the smaller one.
+    pub fn new(old: Edge, new_size: u64) -> Option<Self> {
+        let mut nodes = Vec::new();
+        let (mut n_old, mut n_new) = (old.size, new_size);
+        let mut roots = old.roots.iter();
+        let mut next = || *roots.next().expect("a proof has at most the roots of the old edge");
+        let mut part = OldPart::WholeTree;
+        while 0 < n_old && n_old < n_new {
+            let n_left = split(n_new);
+            if n_old <= n_left {
+                nodes.push(ProofNode::New { subtree: Edge::empty(), n_leaves: n_new - n_left });
+                n_new = n_left;
+            } else {
+                nodes.push(ProofNode::Old(next()));
+                (n_old, n_new) = (n_old - n_left, n_new - n_left);
+                part = OldPart::Subtree;
+            }
+        }
+        match part {
+            OldPart::WholeTree => {}
+            OldPart::Subtree => nodes.push(ProofNode::Old(next())),
+        }
+        nodes.reverse();
+        (old.size <= new_size).then_some(Self { nodes, edge: old, new_size })
+    }
+
+    /// How many leaves it has, those of the old tree included.
+    pub fn size(&self) -> u64 {
+        self.edge.size
+    }
+
+    /// Appends a leaf at the right, until the new size is reached.
+    pub fn push(&mut self, leaf: &[u8]) {
+        let leaf_hash = leaf_hash(leaf);
+        self.edge.push_hash(leaf_hash);
+        let unfilled = self.nodes.iter_mut().find_map(|node| match node {
+            ProofNode::New { subtree, n_leaves } if subtree.size < *n_leaves => Some(subtree),
+            ProofNode::New { .. } | ProofNode::Old(_) => None,
+        });
+        if let Some(subtree) = unfilled {
+            subtree.push_hash(leaf_hash);
+        }
+    }
+
+    /// The proof and the edge of the new tree, once all its leaves are there.
+    pub fn finish(self) -> Option<(Vec<Hash>, Edge)> {
+        let root = |node| match node {
+            ProofNode::Old(root) => root,
+            ProofNode::New { subtree, .. } => subtree.root(),
+        };
+        let is_complete = self.edge.size == self.new_size;
+        is_complete.then(|| (self.nodes.into_iter().map(root).collect(), self.edge))
+    }
+}
+
 /// Whether the proof shows that the new tree begins with the old one. No proof can show this for
 /// two different roots of one size, nor for a tree that became smaller.
 pub fn verify_consistency(
@@ -328,6 +404,11 @@ mod tests {
                 let proof = consistency_proof(&leaves, old, new).unwrap();
                 let old_root = naive_root(&leaves[..old as usize]);
                 assert!(verify_consistency(old, &old_root, new, &new_root, &proof), "{old} {new}");
+                let old_edge = edge_of(&leaves[..old as usize]);
+                let mut prover = ConsistencyProver::new(old_edge, new).unwrap();
+                (old..new).for_each(|leaf| prover.push(&[leaf as u8]));
+                let expected = (proof, edge_of(&leaves[..new as usize]));
+                assert_eq!(prover.finish(), Some(expected), "{old} {new}");
             }
             for index in 0..new {
                 let proof = inclusion_proof(&leaves, index, new).unwrap();
@@ -335,6 +416,17 @@ mod tests {
                 assert!(verify_inclusion(&leaf, index, new, &new_root, &proof), "{index} {new}");
             }
         }
+    }
+
+    #[test]
+    fn a_prover_needs_every_leaf_and_no_smaller_tree() {
+        let old = edge_of(&reference()[..3]);
+        assert!(ConsistencyProver::new(old.clone(), 2).is_none());
+        let mut prover = ConsistencyProver::new(old, 5).unwrap();
+        prover.push(b"one");
+        assert_eq!((prover.size(), prover.clone().finish()), (4, None));
+        (0..2).for_each(|_| prover.push(b"more"));
+        assert_eq!(prover.finish(), None);
     }
 
     proptest! {

@@ -16,13 +16,17 @@ use protocol::row_mac::{RowKey, SnapshotRow};
 use store::sqlite::ReadOnly;
 
 /// One read of the ledger.
-const PAGE_ENTRIES_MAX: usize = 512;
+pub const PAGE_ENTRIES_MAX: usize = 512;
 
 /// What a witness outside the data folder answers.
 #[derive(Debug)]
 pub enum Testimony {
     /// Its notes about this ledger; none if it never had one.
     Notes(Newest),
+    /// It has a checkpoint of this size that this ledger does not continue. It tells only the size.
+    Differs {
+        size: u64,
+    },
     Unreached,
 }
 
@@ -51,9 +55,14 @@ pub fn behind(
     let vouched = |found: Newest| Vouched::new(&found, &verifier, origin);
     let beside = vouched(checkpoint_file::newest_of(folder).with_context(cannot)?);
     let is_unreached = witnesses.iter().any(|one| matches!(one, Testimony::Unreached));
+    let differing = witnesses.iter().filter_map(|one| match one {
+        Testimony::Differs { size } => Some(*size),
+        Testimony::Notes(_) | Testimony::Unreached => None,
+    });
+    let differing = differing.max();
     let witnesses = witnesses.into_iter().filter_map(|one| match one {
         Testimony::Notes(found) => Some(vouched(found)).filter(|it| it.has_notes),
-        Testimony::Unreached => None,
+        Testimony::Differs { .. } | Testimony::Unreached => None,
     });
     let witnesses: Vec<_> = witnesses.collect();
     let is_witnessed = match &witnesses[..] {
@@ -71,6 +80,9 @@ pub fn behind(
         if is_larger && !holds(&database, ledger_size, sealed.as_ref(), &checkpoint)? {
             lost = Some(checkpoint);
         }
+    }
+    if let Some(size) = differing.filter(|size| lost.as_ref().is_none_or(|it| it.size < *size)) {
+        lost = Some(Checkpoint { origin: origin.to_owned(), size, root: Lost::UNKNOWN_ROOT });
     }
     let doubt = match (&lost, is_witnessed) {
         (Some(_), _) => Doubt::Lost,
@@ -164,7 +176,7 @@ fn holds(
 }
 
 /// The edge of the tree at a size, continued from the seal in the store.
-fn edge_at(database: &ReadOnly, sealed: Option<&Sealed>, size: u64) -> Result<Option<Edge>> {
+pub fn edge_at(database: &ReadOnly, sealed: Option<&Sealed>, size: u64) -> Result<Option<Edge>> {
     let sealed = sealed.filter(|sealed| sealed.size <= size);
     let edge = sealed.and_then(|sealed| Edge::from_bytes(sealed.size, &sealed.edge));
     let mut edge = edge.unwrap_or_else(Edge::empty);

@@ -3,6 +3,7 @@
 
 mod layers;
 mod ledger;
+mod witness;
 
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ use tracing::level_filters::LevelFilter;
 
 use self::layers::{overlay, overlay_environment};
 pub use self::ledger::Ledger;
+pub use self::witness::Witness;
 use crate::scripted::AGENT_ID;
 use crate::scripted::at_work::Manner;
 
@@ -50,6 +52,7 @@ pub struct Config {
     pub aaep_socket: PathBuf,
     pub tls: Tls,
     pub ledger: Ledger,
+    pub witness: Witness,
     pub log: Log,
     pub telemetry: Telemetry,
     pub artifacts: Artifacts,
@@ -195,6 +198,7 @@ impl Default for Config {
             aaep_socket: PathBuf::new(),
             tls: Tls::default(),
             ledger: Ledger::default(),
+            witness: Witness::default(),
             log: Log { level: "info".to_owned(), format: LogFormat::Text },
             telemetry: Telemetry::default(),
             artifacts: Artifacts::default(),

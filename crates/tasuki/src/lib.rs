@@ -16,6 +16,7 @@ mod demo_bot;
 pub mod exit_code;
 pub mod node;
 pub mod output;
+mod proofs;
 mod remote;
 pub mod scripted;
 pub mod serve;

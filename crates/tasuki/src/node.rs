@@ -86,7 +86,7 @@ impl Node {
         if newest.is_none() {
             begin_checkpoints(&config.data, &beside, &signer)?;
         }
-        let witnesses = Witnesses::open(&config.ledger, signer.key_name())?;
+        let witnesses = Witnesses::open(&config.ledger, &config.data, signer.key_name())?;
         let checkpoints = CheckpointPlaces { beside, witness, http: witnesses.http.clone() };
         sign_rows_once(&config.data, &signer)?;
         let row_key = signer.row_key();
@@ -104,6 +104,7 @@ impl Node {
         usage::look_at_disk(&engine, &config.data, config.storage.reserve_mib);
         let artifacts = Artifacts::new(config.artifacts.settings())?;
         let wake_key = signer.wake_key();
+        let witness = config.witness.open(&config.data, &signer)?;
         let webhook = Webhook::new(wake_key.clone(), config.messages.wake_private_addresses);
         let webhook = if config.dev { webhook.calling_this_machine() } else { webhook };
         let outside = Arc::new(EffectRunner::new(artifacts, config.workq.open()?, webhook));
@@ -129,6 +130,7 @@ impl Node {
         .signing_manifests_with(manifest_signer(config)?)
         .allowing_origins(origins)
         .showing_metrics_to(config.metrics)
+        .witnessing(witness)
         .with_compat(compat);
         let api = match config.telemetry.traces_url()? {
             Some(_) => api.joining_traces(telemetry::join_trace),

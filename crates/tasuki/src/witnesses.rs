@@ -2,12 +2,12 @@
 //! the ledger must match them. While the server runs, a witness over HTTP gets the newest
 //! checkpoint in the background, so that no commit and no seal waits for it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use adapters::checkpoint_file::{self, Newest, size_of};
-use adapters::http_witness::HttpWitness;
+use adapters::remote_witness::RemoteWitness;
 use anyhow::{Context, Result};
 use engine::Engine;
 use engine::ledger::fork::{Behind, Doubt};
@@ -31,13 +31,13 @@ const RETRY_MS_MAX: i64 = 60_000;
 pub struct Witnesses {
     /// The part of the folder that belongs to this ledger.
     folder: Option<PathBuf>,
-    pub http: Option<Arc<HttpWitness>>,
+    pub http: Option<Arc<RemoteWitness>>,
 }
 
 impl Witnesses {
-    pub fn open(ledger: &config::Ledger, key_name: &str) -> Result<Self> {
+    pub fn open(ledger: &config::Ledger, data: &Path, key_name: &str) -> Result<Self> {
         let folder = ledger.witness().map(|it| checkpoint_file::part_of(it, key_name));
-        Ok(Self { folder, http: ledger.open_http_witness(key_name)?.map(Arc::new) })
+        Ok(Self { folder, http: ledger.open_http_witness(data, key_name)?.map(Arc::new) })
     }
 
     /// What each of them knows about the ledger.
@@ -51,7 +51,10 @@ impl Witnesses {
         if let Some(http) = &self.http {
             testimonies.push(match http.ask() {
                 Ok(note) => Testimony::Notes(Newest { note, logged: None }),
-                Err(error) => {
+                Err(NotKept::Ahead { size } | NotKept::Split { size }) => {
+                    Testimony::Differs { size }
+                }
+                Err(error @ (NotKept::Failed(_) | NotKept::Replaced(_))) => {
                     tracing::error!(%error, "the ledger cannot be compared with its witness");
                     Testimony::Unreached
                 }
@@ -141,7 +144,7 @@ async fn until_reached(
 
 struct Pusher {
     engine: Engine,
-    witness: Arc<HttpWitness>,
+    witness: Arc<RemoteWitness>,
     verifier_key: String,
 }
 
@@ -164,20 +167,42 @@ impl Pusher {
                     tracing::error!(%error, size, "the witness does not take a checkpoint");
                 }
                 match error {
-                    NotKept::Replaced(note) => self.fall_behind(&note, size),
+                    NotKept::Replaced(note) => match self.opened(&note) {
+                        Some(lost) => self.fall_behind(lost, size),
+                        None => false,
+                    },
+                    NotKept::Split { size: lost } => self.fall_behind(of_size(lost), size),
+                    NotKept::Ahead { size: ahead } => self.compare(ahead, size).await,
                     NotKept::Failed(_) => false,
                 }
             }
         }
     }
 
-    /// Another server runs on a copy of this ledger: this one stops writing. A note that our key
-    /// did not sign shows nothing; it stays, for an operator to look at.
-    fn fall_behind(&self, note: &str, ledger_size: u64) -> bool {
+    /// A later checkpoint than the one that was sent may be of this server: then its entries are
+    /// here, and the next checkpoint shows whether they are the same.
+    async fn compare(&self, ahead: u64, size: u64) -> bool {
+        match self.engine.ledger().newest().await {
+            Ok(newest) if newest < ahead => self.fall_behind(of_size(ahead), size),
+            Ok(_) | Err(_) => false,
+        }
+    }
+
+    /// What a note vouches for. One that our key did not sign shows nothing; it stays, for an
+    /// operator to look at.
+    fn opened(&self, note: &str) -> Option<Lost> {
         let verifier = Verifier::new(&self.verifier_key);
-        let Ok(found) = verifier.and_then(|verifier| verifier.open(note)) else { return false };
-        let lost = Lost { size: found.size, root: found.root };
+        let found = verifier.and_then(|verifier| verifier.open(note)).ok()?;
+        Some(Lost { size: found.size, root: found.root })
+    }
+
+    /// Another server runs on a copy of this ledger: this one stops writing.
+    fn fall_behind(&self, lost: Lost, ledger_size: u64) -> bool {
         self.engine.ledger().fall_behind(Behind { ledger_size, lost, doubt: Doubt::Lost });
         true
     }
+}
+
+fn of_size(size: u64) -> Lost {
+    Lost { size, root: Lost::UNKNOWN_ROOT }
 }

@@ -38,6 +38,13 @@ pub enum NotKept {
     /// ledger, or the note was changed.
     #[error("the witness has a checkpoint that this server did not write")]
     Replaced(String),
+    /// The place has a checkpoint of more entries than the one that was sent. It tells only the
+    /// size.
+    #[error("the witness has a checkpoint of {size} entries, which is a later one")]
+    Ahead { size: u64 },
+    /// The place has a checkpoint of this size that is not one of this ledger.
+    #[error("the witness has a checkpoint of {size} entries that this ledger does not continue")]
+    Split { size: u64 },
 }
 
 /// Why a seal failed.

@@ -18,6 +18,7 @@ use super::messages::operations::{MESSAGES, PURGE};
 use super::reference::operations::REFERENCE;
 use super::shared::operation::Operation;
 use super::webhooks::operations::WEBHOOKS;
+use super::witness::operations::WITNESS;
 
 impl Operation {
     /// What it does, in a few sentences.
@@ -32,7 +33,7 @@ impl Operation {
 }
 
 /// The rows of each subject, in the order of the reference.
-const SUBJECTS: [&[Operation]; 15] = [
+const SUBJECTS: [&[Operation]; 16] = [
     &HANDOFFS,
     &CONVERSATIONS,
     &TRANSFERS,
@@ -47,6 +48,7 @@ const SUBJECTS: [&[Operation]; 15] = [
     &ACCESS,
     &PURGE,
     &RUNNING,
+    &WITNESS,
     &REFERENCE,
 ];
 

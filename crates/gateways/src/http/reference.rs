@@ -103,7 +103,8 @@ fn add_examples(operation: &Operation, document: &mut Value) {
         for (kind, media) in kinds {
             let is_request = place.contains("requestBody");
             let written = examples::of_request(operation.id);
-            if let Some(example) = written.filter(|_| is_request && is_json(&kind)) {
+            if let Some(example) = written.filter(|_| is_request && takes_example(operation, &kind))
+            {
                 if let Some(media) = document.pointer_mut(&place) {
                     media[&kind]["example"] = example;
                 }
@@ -127,6 +128,11 @@ fn add_examples(operation: &Operation, document: &mut Value) {
             }
         }
     }
+}
+
+/// Whether the written example of a request is of this kind.
+fn takes_example(operation: &Operation, kind: &str) -> bool {
+    is_json(kind) || operation.text_request == Some(kind)
 }
 
 const PROBLEM: &str = "application/problem+json";
@@ -157,11 +163,12 @@ const LINES_TAKEN: [&str; 1] = ["announce_events"];
 const BODY_NEEDED: [&str; 3] = ["announce_events", "compat_message", "compat_session"];
 
 /// Examples of answers that have no type here.
-const TEXT_EXAMPLES: [(&str, &str); 19] = [
+const TEXT_EXAMPLES: [(&str, &str); 21] = [
     ("aaep_keys", r#"{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"k1","use":"sig","x":"…"}]}"#),
     ("aaep_manifest", r#"{"aaep_version":"1.0.0"}"#),
     ("aaep_schemas", r#"{"$schema":"https://json-schema.org/draft/2020-12/schema","$defs":{}}"#),
     ("aaep_signed_manifest", "eyJhbGciOiJFZERTQSJ9.eyJhYWVwX3ZlcnNpb24iOiIxLjAuMCJ9.…"),
+    ("add_checkpoint", "\u{2014} tasuki-0123456789abcdef/witness jWbPPwAAAABkGFDLEZMHwSRa…\n"),
     ("compat_health", r#"{"status":"alive"}"#),
     ("compat_listen", "data: {\"type\":\"session.started\"}\n\n"),
     ("compat_socket", r#"{}"#),
@@ -180,6 +187,7 @@ const TEXT_EXAMPLES: [(&str, &str); 19] = [
     ("openapi", r#"{"openapi":"3.1.0"}"#),
     ("package_schema", r#"{"$id":"urn:tasuki:schema:handoff-package:1.0.0","type":"object"}"#),
     ("ready", r#"{"status":"ready"}"#),
+    ("witness_key", "tasuki-0123456789abcdef/witness+8d66cf3f+BGDlX3…\n"),
 ];
 
 /// The schema of a sealed package, as the gate parses it.
@@ -268,6 +276,10 @@ fn describe(operation: &Operation, generators: &mut Schemas) -> Value {
             let lines = json!({ "schema": { "type": "string" } });
             described["requestBody"]["content"]["application/x-ndjson"] = lines;
         }
+    }
+    if let Some(kind) = operation.text_request {
+        let content = json!({ kind: { "schema": { "type": "string" } } });
+        described["requestBody"] = json!({ "required": true, "content": content });
     }
     for (_, status, kind, schema) in ALSO.iter().filter(|(id, ..)| *id == operation.id) {
         let answer = &mut described["responses"][*status];

@@ -9,6 +9,7 @@ use adapters::{aaep_keys, ledger_key};
 use anyhow::Result;
 use clap::Args;
 use engine::ledger::fork::Doubt;
+use engine::ledger::seal::NotKept;
 use serde::Serialize;
 use store::sqlite::{FILE_NAME, Migrated, ReadOnly};
 
@@ -182,7 +183,7 @@ fn witnesses(data: &Path, ledger: &config::Ledger) -> Vec<DoctorFinding> {
 fn http_witness(data: &Path, ledger: &config::Ledger) -> Option<DoctorFinding> {
     let check = "witness";
     let key_name = ledger_name(data).unwrap_or_default();
-    let asked = match ledger.open_http_witness(&key_name) {
+    let asked = match ledger.open_http_witness(data, &key_name) {
         Ok(witness) => witness?.ask(),
         Err(error) => return Some(bad(check, format!("{error:#}"))),
     };
@@ -190,10 +191,14 @@ fn http_witness(data: &Path, ledger: &config::Ledger) -> Option<DoctorFinding> {
     let sealed = ReadOnly::open(data).ok().and_then(|store| store.sealed().ok().flatten());
     let sealed_size = sealed.map_or(0, |sealed| sealed.size);
     Some(match asked {
-        Err(error) => bad(
+        Err(error @ (NotKept::Ahead { .. } | NotKept::Split { .. })) => {
+            bad(check, format!("{url}: {error}"))
+        }
+        Err(NotKept::Failed(error)) => bad(
             check,
             format!("{url}: {error}; a server that starts now is read-only until it answers"),
         ),
+        Err(error @ NotKept::Replaced(_)) => bad(check, format!("{url}: {error}")),
         Ok(None) => note(check, format!("{url} has no checkpoint yet")),
         Ok(Some(found)) => match size_of(&found) {
             Some(size) if size < sealed_size => {
@@ -221,7 +226,7 @@ fn sealed(data: &Path, ledger: &config::Ledger) -> DoctorFinding {
     }
     if let Ok(key) = std::fs::read_to_string(data.join(ledger_key::PUBLIC_FILE)) {
         let name = ledger_name(data).unwrap_or_default();
-        let asked = Witnesses::open(ledger, &name).and_then(|witnesses| witnesses.ask());
+        let asked = Witnesses::open(ledger, data, &name).and_then(|witnesses| witnesses.ask());
         match asked.and_then(|found| checkpoint_check::behind(data, found, key.trim_end())) {
             Ok(None) => {}
             Ok(Some(behind)) if behind.doubt == Doubt::Unreached => {

@@ -1,11 +1,17 @@
 //! Where the checkpoints of the ledger are kept, and how fast the database is read again.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use adapters::c2sp_witness::{C2spWitness, COSIGNED_FILE};
 use adapters::checkpoint_file::Witness;
-use adapters::http_witness::{HttpWitness, Settings};
+use adapters::http_witness::HttpWitness;
+use adapters::remote_witness::{RemoteWitness, WitnessForm};
+use adapters::witness_call::Settings;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
+
+use crate::proofs::ProofsOfFolder;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -16,6 +22,9 @@ pub struct Ledger {
     pub witness_url: String,
     /// A file with its bearer token; empty means none.
     pub witness_token_file: PathBuf,
+    /// The verifier key of a witness that speaks C2SP's protocol; empty means that the witness only
+    /// stores what it is sent.
+    pub witness_key: String,
     /// How fast the server reads its database again to check it; 0 means never.
     pub scrub_rows_per_second: u32,
 }
@@ -26,6 +35,7 @@ impl Default for Ledger {
             witness: PathBuf::new(),
             witness_url: String::new(),
             witness_token_file: PathBuf::new(),
+            witness_key: String::new(),
             scrub_rows_per_second: 100,
         }
     }
@@ -43,14 +53,21 @@ impl Ledger {
         self.witness().map(open).transpose()
     }
 
-    /// The witness over HTTP, if there is one.
-    pub fn open_http_witness(&self, key_name: &str) -> Result<Option<HttpWitness>> {
+    /// The witness over HTTP, if there is one, of the ledger in this folder.
+    pub fn open_http_witness(&self, data: &Path, key_name: &str) -> Result<Option<RemoteWitness>> {
         if self.witness_url.is_empty() {
             return Ok(None);
         }
         let url = self.witness_url.clone();
         let settings = Settings { url, token_file: self.witness_token_file.clone() };
-        let opened = HttpWitness::new(&settings, key_name);
-        opened.map(Some).with_context(|| format!("ledger.witness_url: cannot use {}", settings.url))
+        let opened = if self.witness_key.is_empty() {
+            HttpWitness::new(&settings, key_name).map(WitnessForm::Object)
+        } else {
+            let proofs = Arc::new(ProofsOfFolder::new(data.to_owned()));
+            C2spWitness::new(&settings, &self.witness_key, data.join(COSIGNED_FILE), proofs)
+                .map(|witness| WitnessForm::C2sp(Box::new(witness)))
+        };
+        let cannot = || format!("ledger.witness_url: cannot use {}", settings.url);
+        opened.map(|form| Some(RemoteWitness::new(form))).with_context(cannot)
     }
 }

@@ -62,5 +62,6 @@ mod warnings;
 mod webhooks;
 mod wire;
 mod witness_server;
+mod witnessing;
 mod workq;
 mod ws;

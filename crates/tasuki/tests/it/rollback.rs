@@ -36,30 +36,47 @@ enum Elsewhere {
     Nowhere,
     Folder,
     Http,
+    /// By another Tasuki, which cosigns them.
+    C2sp,
 }
 
 /// The files of a stopped server at two moments, and what the witnesses knew at each.
 struct Stage {
     folder: tempfile::TempDir,
     http: WitnessServer,
+    cosigner: Server,
     old_note: String,
     current_note: String,
+    /// What the cosigner remembered at each moment.
+    records: Vec<String>,
     /// Of alice, valid at both moments.
     token: String,
 }
 
 impl Stage {
     async fn new() -> Self {
+        Self::with_remote(Elsewhere::Http).await
+    }
+
+    /// `remote` is the witness over HTTP.
+    async fn with_remote(remote: Elsewhere) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: &str| folder.path().join(name);
         fs::create_dir(path("witness")).expect("a folder");
         let http = WitnessServer::start();
+        fs::create_dir(path("data")).expect("a folder");
+        let key = adapters::ledger_key::open(&path("data"), || [7; 32]).expect("a key");
+        let cosigner = Server::start_on(&path("cosigner"), |command| {
+            command.env("TASUKI_WITNESS_ORIGINS", key.verifier_key());
+        });
+        let record = path("cosigner/witness").join(format!("ledger-{}", key.key_name()));
+        let mut records = Vec::new();
         let mut token = String::new();
         let mut notes = Vec::new();
         for moment in ["old", "current"] {
             let server = Server::start_on(&path("data"), |command| {
                 command.env("TASUKI_LEDGER_WITNESS", path("witness"));
-                command.env("TASUKI_LEDGER_WITNESS_URL", &http.url);
+                with_url(command, remote, &http, &cosigner);
             });
             if token.is_empty() {
                 token = server.token("alice", &[]);
@@ -74,12 +91,26 @@ impl Stage {
             copy(&path("data"), &path(moment));
             copy(&path("witness"), &path(&format!("witness-{moment}")));
             let beside = fs::read_to_string(path("data").join(NEWEST)).expect("a file");
-            assert_eq!(http.note().as_ref(), Some(&beside), "a stop waits for the witness");
+            if remote == Elsewhere::C2sp {
+                records.push(fs::read_to_string(&record).expect("a file"));
+                assert!(records.last().is_some_and(|record| record.starts_with(&beside)));
+                let kept = fs::read_to_string(path("data/checkpoint.cosigned")).expect("a file");
+                assert!(kept.starts_with(&beside), "{kept}");
+            } else {
+                assert_eq!(http.note().as_ref(), Some(&beside), "a stop waits for the witness");
+            }
             notes.push(beside);
         }
         let current_note = notes.pop().expect("two notes");
         let old_note = notes.pop().expect("two notes");
-        Self { folder, http, old_note, current_note, token }
+        Self { folder, http, cosigner, old_note, current_note, records, token }
+    }
+
+    /// Where the cosigner remembers the ledger.
+    fn record(&self) -> PathBuf {
+        let key = fs::read_to_string(self.path("data/ledger.pub")).expect("a key");
+        let name = key.split('+').next().expect("a name");
+        self.path("cosigner/witness").join(format!("ledger-{name}"))
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -107,6 +138,14 @@ impl Stage {
                 change(&file("witness"), &file("witness-old"), put);
             }
         }
+        if let [old, current] = &self.records[..] {
+            match put {
+                Put::Current => fs::write(self.record(), current).expect("a file"),
+                Put::Old => fs::write(self.record(), old).expect("a file"),
+                Put::Gone => fs::remove_file(self.record()).expect("a file"),
+                Put::Garbled => fs::write(self.record(), "no checkpoint\n").expect("a file"),
+            }
+        }
         match put {
             Put::Current => {}
             Put::Old => self.http.replace(Some(&self.old_note)),
@@ -121,8 +160,8 @@ impl Stage {
             Elsewhere::Folder => {
                 command.env("TASUKI_LEDGER_WITNESS", self.path("witness"));
             }
-            Elsewhere::Http => {
-                command.env("TASUKI_LEDGER_WITNESS_URL", &self.http.url);
+            Elsewhere::Http | Elsewhere::C2sp => {
+                with_url(command, elsewhere, &self.http, &self.cosigner);
             }
         }
     }
@@ -149,6 +188,19 @@ impl Stage {
             let found = findings.find(|one| one["check"] == check).expect("it is checked");
             found["verdict"].as_str().expect("a word").to_owned()
         })
+    }
+}
+
+fn with_url(command: &mut Command, remote: Elsewhere, http: &WitnessServer, cosigner: &Server) {
+    match remote {
+        Elsewhere::Nowhere | Elsewhere::Folder => {}
+        Elsewhere::Http => drop(command.env("TASUKI_LEDGER_WITNESS_URL", &http.url)),
+        Elsewhere::C2sp => {
+            let url = format!("{}/witness/", cosigner.url);
+            let key = adapters::ledger_key::open(&cosigner.data, || [0; 32]).expect("a key");
+            command.env("TASUKI_LEDGER_WITNESS_URL", url);
+            command.env("TASUKI_LEDGER_WITNESS_KEY", key.cosigner().verifier_key());
+        }
     }
 }
 
@@ -183,17 +235,23 @@ fn copy(from: &Path, to: &Path) {
 
 #[tokio::test]
 async fn what_is_put_back_is_noticed() {
-    let stage = Stage::new().await;
+    let stages = [Stage::new().await, Stage::with_remote(Elsewhere::C2sp).await];
     let mut n_ways = 0;
     for database in [Put::Current, Put::Old] {
         for (newest, log) in ALL.into_iter().flat_map(|newest| ALL.map(|log| (newest, log))) {
-            for elsewhere in [Elsewhere::Nowhere, Elsewhere::Folder, Elsewhere::Http] {
+            let [stage, cosigned] = &stages;
+            for (stage, elsewhere) in [
+                (stage, Elsewhere::Nowhere),
+                (stage, Elsewhere::Folder),
+                (stage, Elsewhere::Http),
+                (cosigned, Elsewhere::C2sp),
+            ] {
                 let data = stage.put(database, newest, log);
                 let is_whole = |put: Put| matches!(put, Put::Current | Put::Old);
                 let expected = match (database, elsewhere) {
                     // The witness alone is enough.
-                    (Put::Current, Elsewhere::Folder | Elsewhere::Http) => true,
-                    (_, Elsewhere::Folder | Elsewhere::Http) => false,
+                    (Put::Current, Elsewhere::Folder | Elsewhere::Http | Elsewhere::C2sp) => true,
+                    (_, Elsewhere::Folder | Elsewhere::Http | Elsewhere::C2sp) => false,
                     (Put::Current, Elsewhere::Nowhere) => is_whole(newest) && is_whole(log),
                     // If all that is left is old, no one can tell.
                     (_, Elsewhere::Nowhere) => (newest, log) == (Put::Old, Put::Old),
@@ -205,14 +263,15 @@ async fn what_is_put_back_is_noticed() {
             }
         }
     }
-    assert_eq!(n_ways, 96);
+    assert_eq!(n_ways, 128);
 }
 
 /// The database is gone, and the server makes an empty one.
 #[tokio::test]
 async fn an_empty_database_is_not_taken_for_a_first_start() {
-    let stage = Stage::new().await;
-    for elsewhere in [Elsewhere::Nowhere, Elsewhere::Folder, Elsewhere::Http] {
+    let (stage, cosigned) = (Stage::new().await, Stage::with_remote(Elsewhere::C2sp).await);
+    for elsewhere in [Elsewhere::Nowhere, Elsewhere::Folder, Elsewhere::Http, Elsewhere::C2sp] {
+        let stage = if elsewhere == Elsewhere::C2sp { &cosigned } else { &stage };
         for put in ALL {
             let data = stage.put(Put::Gone, put, put);
             let server = stage.start("tried", elsewhere);
@@ -228,13 +287,16 @@ async fn an_empty_database_is_not_taken_for_a_first_start() {
 /// The witnesses themselves are old, gone or garbled, or one of them misbehaves.
 #[tokio::test]
 async fn a_witness_that_does_not_testify_leaves_a_doubt() {
-    let stage = Stage::new().await;
-    for elsewhere in [Elsewhere::Folder, Elsewhere::Http] {
+    let (stage, cosigned) = (Stage::new().await, Stage::with_remote(Elsewhere::C2sp).await);
+    for elsewhere in [Elsewhere::Folder, Elsewhere::Http, Elsewhere::C2sp] {
+        let stage = if elsewhere == Elsewhere::C2sp { &cosigned } else { &stage };
         for put in ALL {
             stage.put_witnesses(put);
             let all_current = stage.put(Put::Current, Put::Current, Put::Current);
             let found = stage.is_complete(&all_current, elsewhere);
             assert_eq!(found, put != Put::Garbled, "current, {elsewhere:?} {put:?}");
+            // One that cosigns has taken the current checkpoint by now.
+            stage.put_witnesses(put);
             let all_old = stage.put(Put::Old, Put::Old, Put::Old);
             let found = stage.is_complete(&all_old, elsewhere);
             // Who can put the witness back as well leaves no trace.
@@ -293,9 +355,11 @@ async fn a_copy_that_runs_beside_the_original_is_noticed() {
         (Elsewhere::Folder, Manner::Sound),
         (Elsewhere::Http, Manner::Sound),
         (Elsewhere::Http, Manner::Plain),
+        (Elsewhere::C2sp, Manner::Sound),
     ];
     for (elsewhere, manner) in ways {
-        let stage = Stage::new().await;
+        let remote = if elsewhere == Elsewhere::C2sp { elsewhere } else { Elsewhere::Http };
+        let stage = Stage::with_remote(remote).await;
         stage.http.behave(manner);
         let [first, second] = ["data", "current"].map(|name| stage.start(name, elsewhere));
         let alice = first.with_token(&stage.token);
@@ -315,6 +379,12 @@ async fn a_copy_that_runs_beside_the_original_is_noticed() {
 
         declare_fork(&second.data);
         initiate(&mallory, "forked", "bob").await;
+        if elsewhere == Elsewhere::C2sp {
+            // It never takes the fork, until its operator makes it forget the ledger.
+            while until_status(&second, 200).await["warning"].is_null() {}
+            fs::remove_file(stage.record()).expect("a file");
+            while !until_status(&second, 200).await["warning"].is_null() {}
+        }
         assert_eq!(second.stop(), Some(0));
         initiate(&alice, "too late", "bob").await;
         until_status(&first, 503).await;
@@ -326,7 +396,14 @@ async fn a_copy_that_runs_beside_the_original_is_noticed() {
 async fn until_witnessed(stage: &Stage, server: &Server, elsewhere: Elsewhere) {
     ledger::until_idle(&server.data).await;
     let newest = fs::read_to_string(server.data.join(NEWEST)).expect("a file");
-    while elsewhere == Elsewhere::Http && stage.http.note().as_ref() != Some(&newest) {
+    let is_there = || match elsewhere {
+        Elsewhere::Nowhere | Elsewhere::Folder => true,
+        Elsewhere::Http => stage.http.note().as_ref() == Some(&newest),
+        Elsewhere::C2sp => {
+            fs::read_to_string(stage.record()).is_ok_and(|record| record.starts_with(&newest))
+        }
+    };
+    while !is_there() {
         tokio::task::yield_now().await;
     }
 }

@@ -34,7 +34,12 @@ impl Server {
     pub fn start() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let data = folder.path().join("data");
-        let mut server = Self::start_on(&data, |_| {});
+        Self::start_on(&data, |_| {}).owning(folder)
+    }
+
+    /// The folder goes with the server.
+    pub fn owning(self, folder: TempDir) -> Self {
+        let mut server = self;
         server._folder = Some(folder);
         server
     }

@@ -47,6 +47,11 @@ impl Request {
         self.header("content-type", b"application/json")
     }
 
+    pub fn text(mut self, body: &str) -> Self {
+        self.body = body.as_bytes().to_vec();
+        self.header("content-type", b"text/plain")
+    }
+
     /// Sends it on a connection of its own.
     pub async fn send(&self, address: &str) -> Answer {
         Line::open(address).await.ask(self).await

@@ -9,6 +9,9 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use protocol::checkpoint::{Note, Signer};
+use protocol::cosignature::Cosigner;
+use protocol::time::Time;
 use tokio::runtime::Runtime;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +26,8 @@ pub enum Manner {
     Garbage,
     /// It never answers.
     Silent,
+    /// It cosigns with another key than its own.
+    WrongKey,
 }
 
 pub struct WitnessServer {
@@ -34,6 +39,8 @@ pub struct WitnessServer {
 struct Shelf {
     manner: Manner,
     notes: HashMap<String, Kept>,
+    /// The bodies that it was sent to cosign.
+    requests: Vec<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -47,7 +54,7 @@ impl WitnessServer {
     pub fn start() -> Self {
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
         let runtime = runtime.worker_threads(1).enable_all().build().expect("a runtime");
-        let shelf = Shelf { manner: Manner::Sound, notes: HashMap::new() };
+        let shelf = Shelf { manner: Manner::Sound, notes: HashMap::new(), requests: Vec::new() };
         let shelf = Arc::new(Mutex::new(shelf));
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         listener.set_nonblocking(true).expect("a socket");
@@ -70,6 +77,16 @@ impl WitnessServer {
         shelf.notes.values().next().and_then(|kept| kept.note.clone())
     }
 
+    /// What it was sent to cosign. It cosigns everything, and checks nothing.
+    pub fn requests(&self) -> Vec<String> {
+        self.shelf.lock().expect("nothing panics in here").requests.clone()
+    }
+
+    /// The verifier key of its cosignatures.
+    pub fn key() -> String {
+        cosigner(5).verifier_key()
+    }
+
     /// Puts another text in its place, or none.
     pub fn replace(&self, note: Option<&str>) {
         let mut shelf = self.shelf.lock().expect("nothing panics in here");
@@ -87,10 +104,14 @@ impl Drop for WitnessServer {
     }
 }
 
+fn cosigner(seed: u8) -> Cosigner {
+    Signer::new("stub", &[seed; 32]).expect("a name").cosigner()
+}
+
 async fn answer(State(shelf): State<Arc<Mutex<Shelf>>>, request: Request) -> Response {
     let manner = shelf.lock().expect("nothing panics in here").manner;
     match manner {
-        Manner::Sound | Manner::Plain => {}
+        Manner::Sound | Manner::Plain | Manner::WrongKey => {}
         Manner::Status(code) => {
             return StatusCode::from_u16(code).expect("a status").into_response();
         }
@@ -128,6 +149,14 @@ async fn answer(State(shelf): State<Arc<Mutex<Shelf>>>, request: Request) -> Res
             let note = Some(String::from_utf8(body.to_vec()).expect("a note is text"));
             shelf.notes.insert(path, Kept { version: version + 1, note });
             StatusCode::NO_CONTENT.into_response()
+        }
+        (Method::POST, _) => {
+            let text = String::from_utf8(body.to_vec()).expect("a request is text");
+            let note = text.split_once("\n\n").expect("a blank line").1.to_owned();
+            let body = Note::parse(&note).expect("a note").body;
+            let seed = if manner == Manner::WrongKey { 6 } else { 5 };
+            shelf.requests.push(text);
+            cosigner(seed).cosign(body, Time::from_millis(1_700_000_000_000)).into_response()
         }
         _ => StatusCode::METHOD_NOT_ALLOWED.into_response(),
     }

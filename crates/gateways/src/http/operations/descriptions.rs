@@ -8,7 +8,7 @@ pub fn of(id: &str) -> &'static str {
     all.find(|(known, _)| *known == id).map_or("", |(_, text)| text)
 }
 
-const DESCRIPTIONS: [(&str, &str); 118] = [
+const DESCRIPTIONS: [(&str, &str); 120] = [
     (
         "list_handoffs",
         "Returns the handoffs of the teamspace that you may see. Narrow the list with the \
@@ -458,6 +458,18 @@ const DESCRIPTIONS: [(&str, &str); 118] = [
         "OpenMetrics text. The counters add up all teamspaces, so from another machine it takes \
          the token of a server operator, unless the setting `metrics` says otherwise. The names \
          are explained in docs/operations.md.",
+    ),
+    (
+        "add_checkpoint",
+        "The witness protocol of C2SP, `tlog-witness`. The body is `old` and the size of the last \
+         checkpoint here, the hashes of a consistency proof in base64, each on a line, a blank \
+         line, and the signed note. The answer is a signature line. A `409` with a size means that \
+         the last checkpoint has that size, or another root. Without the setting \
+         `witness.origins` the answer is `404`.",
+    ),
+    (
+        "witness_key",
+        "The verifier key, as `ledger.witness_key` takes it. `404` if the server is no witness.",
     ),
     (
         "openapi",

@@ -65,7 +65,7 @@ pub const TAGS: [Tag; 12] = [
     Tag {
         name: "Operation",
         description: "For people who run the server.",
-        paths: &["v1/outbox", "v1/ledger", "healthz", "readyz", "metrics"],
+        paths: &["v1/outbox", "v1/ledger", "healthz", "readyz", "metrics", "witness/"],
     },
     Tag {
         name: "Reference",

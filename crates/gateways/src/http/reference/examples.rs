@@ -87,7 +87,8 @@ const DEPTH_MAX: usize = 8;
 const OPTIONAL_MAX: usize = 2;
 
 /// Requests of which a schema says too little to make an example.
-const REQUESTS: [(&str, &str); 9] = [
+const REQUESTS: [(&str, &str); 10] = [
+    ("add_checkpoint", r#""old 3\nPlRNCrwHpqhGrupue0L7gxbjbMiKA9temvuZZDDpkaw=\n\ntasuki-0123…""#),
     (
         "announce_events",
         r#"{"@context":"https://aaep-protocol.org/context/v1",

@@ -14,6 +14,8 @@ pub struct Operation {
     pub who: Who,
     pub query: Option<MakeSchema>,
     pub request: Option<MakeSchema>,
+    /// The type of a body that is no JSON.
+    pub text_request: Option<&'static str>,
     pub response: Response,
     pub status: u16,
     /// Whether a repeat with the same key takes effect once. Ignored for reads.
@@ -50,6 +52,7 @@ pub const fn read(path: &'static str, id: &'static str, summary: &'static str) -
         who: Who::Member,
         query: None,
         request: None,
+        text_request: None,
         response: Response::Text("text/plain"),
         status: 200,
         is_keyed: true,

@@ -36,7 +36,7 @@ pub struct Problem {
 const FLAWS_SHOWN_MAX: usize = 16;
 
 /// Every code this gateway can answer with, and its status.
-pub const CODES: [(&str, u16); 58] = [
+pub const CODES: [(&str, u16); 60] = [
     ("HANDOFF_ALREADY_CLAIMED", 409),
     ("HANDOFF_DUPLICATE_REQUEST", 409),
     ("HANDOFF_GONE", 410),
@@ -44,6 +44,7 @@ pub const CODES: [(&str, u16); 58] = [
     ("already_answered", 409),
     ("already_exists", 409),
     ("body_too_large", 413),
+    ("checkpoint_invalid", 400),
     ("contended", 503),
     ("conversation_closed", 409),
     ("cursor_invalid", 400),
@@ -73,6 +74,7 @@ pub const CODES: [(&str, u16); 58] = [
     ("ownership_conflict", 409),
     ("payload_too_large", 413),
     ("policy_violation", 422),
+    ("proof_invalid", 422),
     ("protocol_violation", 422),
     ("queue_closed", 409),
     ("quota_full", 507),

@@ -1,5 +1,7 @@
 //! The bodies that the cast sends.
 
+use protocol::checkpoint::{Checkpoint, Signer};
+use protocol::merkle::Edge;
 use serde_json::{Value, json};
 use tasuki::client::Call;
 
@@ -26,6 +28,17 @@ pub fn subscribes() -> Value {
 /// To an address that is never called.
 pub fn webhook() -> Value {
     json!({ "url": "https://127.0.0.1:9/in" })
+}
+
+/// A log for which the server is a witness.
+pub fn witnessed_log() -> Signer {
+    Signer::new("log.example", &[7; 32]).expect("a name")
+}
+
+/// Its checkpoint before the first entry, which can be added again and again.
+pub fn first_checkpoint() -> String {
+    let (origin, root) = ("log.example".to_owned(), Edge::empty().root());
+    format!("old 0\n\n{}", witnessed_log().sign(&Checkpoint { origin, size: 0, root }))
 }
 
 pub fn graph() -> Value {

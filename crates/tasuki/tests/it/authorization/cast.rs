@@ -6,7 +6,9 @@ use std::sync::Mutex;
 use serde_json::{Value, json};
 use tasuki::client::{Call, Client};
 
-use super::bodies::{body_of, graph, human_is_there, started, subscribes, webhook};
+use super::bodies::{
+    body_of, first_checkpoint, graph, human_is_there, started, subscribes, webhook, witnessed_log,
+};
 use super::rules::Case;
 use crate::server::{Server, act, initiate, offer, ok, told_of_rejections};
 use crate::wire::{Answer, Line, Request};
@@ -77,7 +79,11 @@ pub struct Cast {
 
 impl Cast {
     pub async fn assemble() -> Self {
-        let server = Server::start();
+        let folder = tempfile::tempdir().expect("a folder");
+        let server = Server::start_on(&folder.path().join("data"), |command| {
+            command.env("TASUKI_WITNESS_ORIGINS", witnessed_log().verifier_key());
+        })
+        .owning(folder);
         let (tokens, hidden) = (BTreeMap::new(), BTreeMap::new());
         let customers = Mutex::default();
         let taken = Mutex::default();
@@ -383,7 +389,10 @@ impl Cast {
                 let own = BEARERS.iter().find(|(role, _, _)| *role == caller);
                 body = started(&self.new_task(), own.map_or("root", |(_, agent, _)| agent));
             }
-            request = request.json(&body);
+            request = match case.operation.as_str() {
+                "add_checkpoint" => request.text(&first_checkpoint()),
+                _ => request.json(&body),
+            };
         }
         if case.operation.ends_with("_socket") {
             let protocol = match case.operation.as_str() {

@@ -13,9 +13,10 @@ const ERRORS_PAGE: &str = "docs/errors.md";
 const ERROR_FILES: [&str; 2] = ["rejection.rs", "problem.rs"];
 
 /// Which page of `docs/gateways` lists the routes that begin like this; the first match counts.
-const ROUTE_PAGES: [(&str, &str); 15] = [
+const ROUTE_PAGES: [(&str, &str); 16] = [
     ("/v1/", "docs/gateways/http.md"),
     ("/healthz", "docs/gateways/http.md"),
+    ("/witness/", "docs/gateways/http.md"),
     ("/readyz", "docs/gateways/http.md"),
     ("/metrics", "docs/gateways/http.md"),
     ("/openapi.json", "docs/gateways/http.md"),
