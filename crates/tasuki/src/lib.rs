@@ -19,6 +19,7 @@ pub mod output;
 mod remote;
 pub mod scripted;
 pub mod serve;
+mod slow_threads;
 pub mod socket;
 pub mod telemetry;
 mod usage;
