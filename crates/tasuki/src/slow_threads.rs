@@ -3,12 +3,8 @@
 
 use std::io;
 
+use engine::slow_thread;
 use tokio::runtime::{Builder, Handle, Runtime};
-
-/// About a tenth of the weight of the other threads. Not lower: a thread here may hold a lock for
-/// which another waits.
-#[cfg(target_os = "linux")]
-const NICE: i32 = 10;
 
 /// Ends its threads when it is dropped.
 #[derive(Debug)]
@@ -38,8 +34,9 @@ impl Drop for SlowThreads {
 /// Elsewhere than on Linux a priority is that of the whole process; there the threads only have a
 /// queue of their own.
 fn give_way() {
+    slow_thread::mark();
     #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::process::nice(NICE) {
+    if let Err(error) = rustix::process::nice(slow_thread::NICE) {
         tracing::warn!(%error, "the slow lane is as fast as the others");
     }
 }

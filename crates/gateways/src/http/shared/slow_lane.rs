@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use engine::ports::clock::Stopwatch;
 use protocol::ids::TeamspaceId;
@@ -31,6 +32,9 @@ const OTHERS_SECONDS: f64 = 60.0;
 
 /// Work is counted in pieces of at least this length, or when it ends.
 const PIECE_SECONDS: f64 = 0.000_5;
+
+/// The body of a request that is large.
+const LARGE_BYTES: u64 = 64 * 1024;
 
 /// How long a socket stays in the slow lane before it is decided again.
 const STAY: Duration = Duration::from_secs(1);
@@ -82,7 +86,7 @@ impl SlowLane {
     }
 
     /// Whether the work of a teamspace belongs here at present.
-    fn is_for(&self, teamspace: &TeamspaceId) -> bool {
+    fn is_for(&self, teamspace: &TeamspaceId, size: Size) -> bool {
         if self.runtime.is_none() {
             return false;
         }
@@ -90,7 +94,7 @@ impl SlowLane {
         let used = self.lock();
         let has_others = used.changed_at.is_some_and(|at| now - at < OTHERS_SECONDS);
         let recent = used.teamspaces.get(teamspace).map_or(0.0, |recent| recent.at(now));
-        has_others && recent > self.share_seconds
+        has_others && (size == Size::Large || recent > self.share_seconds)
     }
 
     fn count(&self, teamspace: &TeamspaceId, seconds: f64) {
@@ -126,9 +130,29 @@ thread_local! {
     static SAID: RefCell<Said> = RefCell::default();
 }
 
+/// What is known of the work of a request before it begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Size {
+    Unknown,
+    /// It has a large body, or one of unknown length. Several of them at once would use up the
+    /// share before the first of them is counted.
+    Large,
+}
+
+impl Size {
+    pub fn of(headers: &HeaderMap) -> Self {
+        let length = headers.get(header::CONTENT_LENGTH).and_then(|it| it.to_str().ok());
+        let is_small = |text: &str| text.parse().is_ok_and(|n_bytes: u64| n_bytes <= LARGE_BYTES);
+        match headers.contains_key(header::TRANSFER_ENCODING) || !length.is_none_or(is_small) {
+            true => Size::Large,
+            false => Size::Unknown,
+        }
+    }
+}
+
 /// Says whose request it is. If it belongs in the slow lane, it goes on there.
-pub async fn identify(lane: &SlowLane, teamspace: &TeamspaceId) {
-    let is_slow = lane.is_for(teamspace);
+pub async fn identify(lane: &SlowLane, teamspace: &TeamspaceId, size: Size) {
+    let is_slow = lane.is_for(teamspace, size);
     SAID.set(Said { teamspace: Some(teamspace.clone()), is_slow });
     if is_slow {
         let mut was_polled = false;
@@ -227,21 +251,28 @@ impl<T> Drop for Running<T> {
 
 type Talk = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Runs a socket until it ends, for as long as need be in the slow lane.
+/// Runs a socket or a stream until it ends, for as long as need be in the slow lane.
 pub async fn share(lane: Arc<SlowLane>, teamspace: TeamspaceId, talk: Talk) {
-    let mut talk = Counted { lane, teamspace, talk, is_slow: false };
-    while !talk.turn().await {
-        let Some(runtime) = talk.lane.runtime.clone() else { continue };
-        talk.is_slow = true;
-        let staying = runtime.spawn(async move {
-            let is_over = tokio::time::timeout(STAY, talk.turn()).await.is_ok();
-            (talk, is_over)
-        });
-        let (stayed, is_over) = Running(staying).await;
-        if is_over {
-            return;
+    let mut talk = Counted { lane, teamspace, talk };
+    loop {
+        match talk.lane.runtime.clone().filter(|_| talk.is_slow()) {
+            None => {
+                if talk.turn(Counted::is_slow).await {
+                    return;
+                }
+            }
+            Some(runtime) => {
+                let staying = runtime.spawn(async move {
+                    let stay = tokio::time::timeout(STAY, talk.turn(|_| false)).await;
+                    (talk, stay.is_ok())
+                });
+                let (stayed, is_over) = Running(staying).await;
+                if is_over {
+                    return;
+                }
+                talk = stayed;
+            }
         }
-        talk = Counted { is_slow: false, ..stayed };
     }
 }
 
@@ -249,29 +280,115 @@ struct Counted {
     lane: Arc<SlowLane>,
     teamspace: TeamspaceId,
     talk: Talk,
-    is_slow: bool,
 }
 
 impl Counted {
-    /// Whether it has ended, or else has used more than its share.
-    async fn turn(&mut self) -> bool {
-        let mut seconds = 0.0;
+    fn is_slow(&self) -> bool {
+        self.lane.is_for(&self.teamspace, Size::Unknown)
+    }
+
+    /// Whether it has ended, or else shall go on elsewhere. Every piece is counted at once: thousands
+    /// of streams may wake together.
+    async fn turn(&mut self, is_left: impl Fn(&Self) -> bool) -> bool {
         poll_fn(|context| {
             let stopwatch = Stopwatch::start();
             let polled = self.talk.as_mut().poll(context);
-            seconds += stopwatch.seconds();
-            if polled.is_pending() && seconds < PIECE_SECONDS {
-                return Poll::Pending;
-            }
-            self.lane.count(&self.teamspace, std::mem::take(&mut seconds));
-            if polled.is_ready() {
-                return Poll::Ready(true);
-            }
-            match self.is_slow || !self.lane.is_for(&self.teamspace) {
-                true => Poll::Pending,
-                false => Poll::Ready(false),
+            self.lane.count(&self.teamspace, stopwatch.seconds());
+            match polled {
+                Poll::Ready(()) => Poll::Ready(true),
+                Poll::Pending if is_left(self) => Poll::Ready(false),
+                Poll::Pending => Poll::Pending,
             }
         })
         .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+    use tokio::runtime::Runtime;
+
+    use super::*;
+
+    fn teamspace(name: &str) -> TeamspaceId {
+        name.parse().expect("a teamspace")
+    }
+
+    /// A lane whose threads are called `slow`.
+    struct World {
+        lane: Arc<SlowLane>,
+        runtime: Option<Runtime>,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let mut builder = tokio::runtime::Builder::new_multi_thread();
+            let runtime = builder.worker_threads(1).thread_name("slow").enable_all().build();
+            let runtime = runtime.expect("a runtime");
+            Self { lane: SlowLane::new(Some(runtime.handle().clone())), runtime: Some(runtime) }
+        }
+
+        /// The thread on which a request of a teamspace is answered.
+        async fn answers_on(&self, name: &'static str, size: Size) -> String {
+            let lane = Arc::clone(&self.lane);
+            let work: Answering = Box::pin(async move {
+                identify(&lane, &teamspace(name), size).await;
+                let thread = std::thread::current().name().unwrap_or_default().to_owned();
+                Response::new(Body::from(thread))
+            });
+            let response = Shared::new(Arc::clone(&self.lane), work.instrument(Span::none())).await;
+            let body = axum::body::to_bytes(response.into_body(), 100).await.expect("a body");
+            String::from_utf8(body.to_vec()).expect("a name")
+        }
+    }
+
+    impl Drop for World {
+        fn drop(&mut self) {
+            if let Some(runtime) = self.runtime.take() {
+                runtime.shutdown_background();
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn only_one_that_uses_more_than_its_share_beside_others_is_slow() {
+        let world = World::new();
+        world.lane.count(&teamspace("busy"), 1_000.0);
+        assert_ne!(world.answers_on("busy", Size::Unknown).await, "slow", "it is alone");
+        assert_ne!(world.answers_on("calm", Size::Unknown).await, "slow");
+        assert_eq!(world.answers_on("busy", Size::Unknown).await, "slow");
+        assert_ne!(world.answers_on("calm", Size::Unknown).await, "slow");
+        assert_eq!(world.answers_on("calm", Size::Large).await, "slow");
+        let none = World { lane: SlowLane::new(None), runtime: None };
+        none.lane.count(&teamspace("calm"), 1.0);
+        none.lane.count(&teamspace("busy"), 1_000.0);
+        assert_ne!(none.answers_on("busy", Size::Unknown).await, "slow", "there is no such lane");
+    }
+
+    #[tokio::test]
+    async fn a_socket_moves_when_it_has_used_its_share() {
+        let world = World::new();
+        world.lane.count(&teamspace("calm"), 0.001);
+        let (threads, mut seen) = tokio::sync::mpsc::unbounded_channel();
+        let lane = Arc::clone(&world.lane);
+        let talk = Box::pin(async move {
+            loop {
+                let thread = std::thread::current().name().unwrap_or_default().to_owned();
+                lane.count(&teamspace("busy"), 1_000.0);
+                let at_work = Stopwatch::start();
+                while at_work.seconds() < 2.0 * PIECE_SECONDS {}
+                if threads.send(thread).is_err() {
+                    return;
+                }
+                tokio::task::yield_now().await;
+            }
+        });
+        let work = share(Arc::clone(&world.lane), teamspace("busy"), talk);
+        let until_slow = async { while seen.recv().await.is_some_and(|it| it != "slow") {} };
+        tokio::select! {
+            () = work => unreachable!("it goes on"),
+            () = until_slow => {}
+        }
     }
 }
