@@ -370,7 +370,7 @@ mod tests {
     async fn a_socket_moves_when_it_has_used_its_share() {
         let world = World::new();
         world.lane.count(&teamspace("calm"), 0.001);
-        let (threads, mut seen) = tokio::sync::mpsc::unbounded_channel();
+        let (threads, mut seen) = tokio::sync::mpsc::channel(1);
         let lane = Arc::clone(&world.lane);
         let talk = Box::pin(async move {
             loop {
@@ -378,7 +378,7 @@ mod tests {
                 lane.count(&teamspace("busy"), 1_000.0);
                 let at_work = Stopwatch::start();
                 while at_work.seconds() < 2.0 * PIECE_SECONDS {}
-                if threads.send(thread).is_err() {
+                if threads.send(thread).await.is_err() {
                     return;
                 }
                 tokio::task::yield_now().await;
