@@ -22,6 +22,7 @@ pub mod loops;
 pub mod ports;
 pub mod read;
 pub mod road;
+pub mod slow_thread;
 mod turns;
 pub mod usage;
 

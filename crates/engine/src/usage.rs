@@ -146,6 +146,17 @@ impl Usage {
         Ok(Box::new(Reservation::new(usage, teamspace, written, quotas)))
     }
 
+    /// What a change of something new would meet. What it takes is given back at once.
+    pub(crate) fn check(
+        self: &Arc<Self>,
+        caller: &Caller,
+        command: &Command,
+        change: &Change,
+        now: Time,
+    ) -> Result<(), Rejection> {
+        self.admit(caller, command, None, change, now).map(drop)
+    }
+
     /// Takes back what was stored and is now erased.
     pub(crate) fn free(&self, teamspace: &TeamspaceId, actor: &str, n_bytes: u64) {
         if let Some(teamspace) = self.lock().get_mut(teamspace) {

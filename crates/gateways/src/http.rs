@@ -29,6 +29,7 @@ use engine::Engine;
 use engine::aaep::manifest_signing::ManifestSigner;
 use engine::ledger::witness::Witness;
 use protocol::wake::WakeKey;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use crate::listen::ConnectionCounts;
@@ -41,6 +42,7 @@ use messages::state::Messages;
 use shared::gateway::Gateway;
 use shared::problem::Problem;
 use shared::routes::unmatched;
+use shared::slow_lane::SlowLane;
 use webhooks::state::Webhooks;
 use witness::state::Witnessing;
 use ws::state::Ws;
@@ -102,6 +104,12 @@ impl Api {
     /// Lets pages from these origins open sockets.
     pub fn allowing_origins(mut self, origins: Origins) -> Self {
         self.gateway.set(|gateway| gateway.origins = origins);
+        self
+    }
+
+    /// Lets teamspaces that use more than their share of the processor go on in this runtime.
+    pub fn with_slow_lane(mut self, runtime: Handle) -> Self {
+        self.gateway.set(|gateway| gateway.slow_lane = SlowLane::new(Some(runtime)));
         self
     }
 

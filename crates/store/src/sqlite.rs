@@ -22,6 +22,7 @@ mod row_order;
 mod rows;
 mod sign;
 mod sweep;
+mod turns;
 mod usage_rows;
 mod write;
 mod writer;

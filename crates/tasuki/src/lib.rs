@@ -20,6 +20,7 @@ mod proofs;
 mod remote;
 pub mod scripted;
 pub mod serve;
+mod slow_threads;
 pub mod socket;
 pub mod telemetry;
 mod usage;

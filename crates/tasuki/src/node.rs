@@ -37,6 +37,7 @@ use tokio::task::JoinHandle;
 
 use crate::config::{self, Config};
 use crate::scripted::at_work::{self, AtWork};
+use crate::slow_threads::SlowThreads;
 use crate::witnesses::{self, Completeness, Witnesses};
 use crate::{audit, telemetry, usage};
 
@@ -61,6 +62,7 @@ pub struct Node {
     scripted: Option<Scripted>,
     followers: Vec<JoinHandle<()>>,
     stop_followers: watch::Sender<bool>,
+    _slow_threads: SlowThreads,
 }
 
 /// The scripted agent, which runs within this process.
@@ -132,12 +134,27 @@ impl Node {
         .showing_metrics_to(config.metrics)
         .witnessing(witness)
         .with_compat(compat);
+        let slow_threads = SlowThreads::start().context("cannot start threads")?;
+        let api = match slow_threads.handle() {
+            Some(runtime) => api.with_slow_lane(runtime),
+            None => api,
+        };
         let api = match config.telemetry.traces_url()? {
             Some(_) => api.joining_traces(telemetry::join_trace),
             None => api,
         };
         let Served { router, aaep } = api.serve();
-        Ok(Self { engine, router, aaep, connections, loops, scripted, followers, stop_followers })
+        Ok(Self {
+            engine,
+            router,
+            aaep,
+            connections,
+            loops,
+            scripted,
+            followers,
+            stop_followers,
+            _slow_threads: slow_threads,
+        })
     }
 
     /// Returns once the scripted agent is ready.

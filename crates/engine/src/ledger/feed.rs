@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use aaep::cursor::Cursor;
 use bytes::Bytes;
 use protocol::canonical;
+use protocol::ids::TeamspaceId;
 use protocol::ledger::Erased;
 use protocol::sealed_cursor::{CursorKey, Purpose, Scope};
 use protocol::step::Event;
@@ -21,7 +22,7 @@ use tokio::sync::watch;
 use crate::aaep::listening::{self, Announced};
 use crate::aaep::sessions;
 use crate::ledger::Ledger;
-use crate::ledger::announced_places::AnnouncedPlaces;
+use crate::ledger::entry_places::{EntryPlaces, NextPlace, Whose};
 use crate::loops::webhooks::Webhooks;
 use crate::ports::store::{Listener, Sequenced, Store, StoreError, StoreReads};
 use crate::read::access::KnownBearers;
@@ -57,7 +58,9 @@ struct Tail {
     /// Rung when a question of a session is settled.
     settled: watch::Sender<u64>,
     /// What there is for listeners, and their bells.
-    announced: AnnouncedPlaces,
+    announced: EntryPlaces,
+    /// The entries of the teamspaces that are followed, and their bells.
+    teamspaces: EntryPlaces,
     ring: Mutex<Ring>,
     caches: Caches,
 }
@@ -107,6 +110,14 @@ pub struct Follower {
     cursor: u64,
 }
 
+/// A place among the entries of one teamspace. It passes those of others without reading them,
+/// unless it is far behind.
+#[derive(Debug)]
+pub struct TeamspaceFollower {
+    follower: Follower,
+    teamspace: TeamspaceId,
+}
+
 impl std::fmt::Debug for Feed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Feed").field("newest", &*self.tail.newest.borrow()).finish_non_exhaustive()
@@ -121,6 +132,13 @@ impl Ledger<'_> {
             feed: Arc::clone(&self.engine.feed),
             cursor,
         }
+    }
+
+    /// Follows the entries of one teamspace. Others may be among them.
+    pub fn follow_teamspace(self, teamspace: &TeamspaceId, cursor: u64) -> TeamspaceFollower {
+        let feed = Arc::clone(&self.engine.feed);
+        let follower = Follower { bell: feed.tail.teamspaces.bell(teamspace), feed, cursor };
+        TeamspaceFollower { follower, teamspace: teamspace.clone() }
     }
 
     /// Rings with every commit.
@@ -143,8 +161,9 @@ impl Ledger<'_> {
 impl Feed {
     pub(crate) fn new(store: Arc<dyn Store>, caches: Caches) -> Self {
         let (newest, ring) = (watch::channel(0).0, Mutex::default());
-        let (settled, announced) = (watch::channel(0).0, AnnouncedPlaces::default());
-        let tail = Arc::new(Tail { newest, settled, announced, ring, caches });
+        let (settled, announced) = (watch::channel(0).0, EntryPlaces::of(Whose::All));
+        let teamspaces = EntryPlaces::of(Whose::Followed);
+        let tail = Arc::new(Tail { newest, settled, announced, teamspaces, ring, caches });
         let listener: Weak<Tail> = Arc::downgrade(&tail);
         store.listen(listener);
         Self { store, tail, reading: tokio::sync::Mutex::default() }
@@ -179,7 +198,7 @@ impl Feed {
 
 impl Feed {
     /// What there is for listeners.
-    pub(crate) fn announced(&self) -> &AnnouncedPlaces {
+    pub(crate) fn announced(&self) -> &EntryPlaces {
         &self.tail.announced
     }
 
@@ -199,9 +218,6 @@ impl Listener for Tail {
         let settles = entries.iter().any(|one| sessions::settles(&one.entry.name));
         let erases = entries.iter().any(|one| one.entry.name == Erased::NAME);
         let before = entries.first().map_or(newest, |entry| entry.seq) - 1;
-        let concerning = entries.iter().filter(|one| listening::concerns(&one.entry));
-        let concerning =
-            concerning.map(|one| (one.entry.stream.teamspace.clone(), one.seq)).collect();
         let entries: Vec<_> = entries.into_iter().map(Followed::new).map(Arc::new).collect();
         let mut ring = self.lock_ring();
         if erases {
@@ -220,8 +236,15 @@ impl Listener for Tail {
         if settles {
             self.settled.send_replace(newest);
         }
-        self.announced.committed(before, concerning);
+        let ours = entries.iter().map(|followed| &followed.sequenced);
+        self.teamspaces.committed((before, newest), ours.clone().map(placed));
+        let concerning = ours.filter(|one| listening::concerns(&one.entry));
+        self.announced.committed((before, newest), concerning.map(placed));
     }
+}
+
+fn placed(one: &Sequenced) -> (&TeamspaceId, u64) {
+    (&one.entry.stream.teamspace, one.seq)
 }
 
 impl Tail {
@@ -309,6 +332,49 @@ impl Follower {
     /// One entry that was read before.
     pub(crate) async fn at(&self, seq: u64) -> Result<Option<Arc<Followed>>, StoreError> {
         Ok(self.feed.after(seq - 1, 1).await?.pop())
+    }
+}
+
+impl TeamspaceFollower {
+    /// Every entry of the teamspace up to here was given out. Moves past the entries of others.
+    pub fn cursor(&mut self) -> u64 {
+        if let NextPlace::Nothing { until } = self.next_place() {
+            self.follower.cursor = until;
+        }
+        self.follower.cursor
+    }
+
+    /// Waits until there is something after the cursor, and moves past it.
+    pub async fn next(&mut self) -> Result<Vec<Arc<Followed>>, StoreError> {
+        loop {
+            // The bell is checked before reading, so an entry that arrives in between rings it
+            // again.
+            self.follower.bell.mark_unchanged();
+            let page = match self.next_place() {
+                NextPlace::From { first, last } => {
+                    let mut page = self.follower.page_after(first - 1).await?;
+                    page.retain(|followed| followed.seq() <= last);
+                    page
+                }
+                NextPlace::Unknown => self.follower.page_after(self.follower.cursor).await?,
+                NextPlace::Nothing { until } => {
+                    self.follower.cursor = until;
+                    Vec::new()
+                }
+            };
+            if let Some(last) = page.last() {
+                self.follower.cursor = last.seq();
+                return Ok(page);
+            }
+            if self.follower.bell.changed().await.is_err() {
+                return Err(StoreError::Closed);
+            }
+        }
+    }
+
+    fn next_place(&self) -> NextPlace {
+        let Follower { feed, cursor, .. } = &self.follower;
+        feed.tail.teamspaces.after(&self.teamspace, *cursor, PAGE_ENTRIES_MAX as u64)
     }
 }
 

@@ -106,8 +106,7 @@ impl Engine {
         let context = Context { caller, now: self.clock.now(), facts: &facts };
         match step::step(&stream, None, &command, context) {
             Ok(change) => {
-                // What it takes of the quotas is given back at once.
-                drop(self.usage.admit(caller, &command, None, &change, context.now)?);
+                self.usage.check(caller, &command, &change, context.now)?;
                 Ok(change.outcome)
             }
             Err(no) => Err(self.access().withheld(caller, &stream.teamspace, no).await?.into()),

@@ -8,6 +8,7 @@ use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
 use engine::ports::store::{Answer, Due, Sealed, Sequenced, Snapshot, StoreError};
+use engine::slow_thread;
 use engine::usage::{OpenCount, StoredCount};
 use protocol::ids::TeamspaceId;
 use protocol::ledger::Stream;
@@ -20,7 +21,8 @@ use super::audit_rows::{self, DocumentRow, LedgerRow, SnapshotPlace, SnapshotRow
 use super::derived_rows::{self, HoldRow, OutboxRow, OutcomeRow, PartyRow};
 use super::{OpenError, broken, marks, migrate, open_for_reading, rows, usage_rows};
 
-/// One per core of a small machine: reads are short and come from the page cache.
+/// One per core of a small machine: reads are short and come from the page cache. One more is for
+/// the reads of slow threads.
 const READERS: usize = 2;
 
 /// Reads that may wait on one connection. More than this and the answer would come too late.
@@ -45,13 +47,17 @@ impl Readers {
     pub fn start(path: &Path) -> Result<Self, OpenError> {
         let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
         let at_hand = Mutex::new(open_for_reading(path).map_err(failed)?);
-        let mut threads = Vec::with_capacity(READERS);
-        for number in 0..READERS {
+        let mut threads = Vec::with_capacity(READERS + 1);
+        for number in 0..=READERS {
+            let is_slow = number == READERS;
             let connection = open_for_reading(path).map_err(failed)?;
             let (queue, reads) = sync_channel::<Read>(WAITING_READS_MAX);
             let thread = std::thread::Builder::new()
                 .name(format!("store-reader-{number}"))
                 .spawn(move || {
+                    if is_slow {
+                        give_way();
+                    }
                     while let Ok(read) = reads.recv() {
                         read(&connection);
                     }
@@ -70,11 +76,11 @@ impl Readers {
         read: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Answer<T> {
         match self.at_hand.try_lock() {
-            Ok(connection) => {
+            Ok(connection) if !slow_thread::is_marked() => {
                 let answer = read(&connection).map_err(broken);
                 Box::pin(std::future::ready(answer))
             }
-            Err(_) => self.ask(read),
+            Ok(_) | Err(_) => self.ask(read),
         }
     }
 
@@ -83,7 +89,10 @@ impl Readers {
         read: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Answer<T> {
         let (reply, answer) = oneshot::channel();
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed) % self.threads.len();
+        let turn = match slow_thread::is_marked() {
+            true => READERS,
+            false => self.turn.fetch_add(1, Ordering::Relaxed) % READERS,
+        };
         let job: Read = Box::new(move |connection| {
             // The caller may have gone; then the answer is dropped.
             let _ = reply.send(read(connection).map_err(broken));
@@ -97,6 +106,14 @@ impl Readers {
                 Err(TrySendError::Disconnected(_)) => Err(StoreError::Closed),
             }
         })
+    }
+}
+
+/// What is read for slow threads gives way too.
+fn give_way() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::nice(slow_thread::NICE) {
+        tracing::warn!(%error, "slow reads are as fast as the others");
     }
 }
 

@@ -21,6 +21,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::checkpointer::{Checkpointer, move_log};
 use super::sweep::Sweep;
+use super::turns::Turns;
 use super::write::Statements;
 use super::{OpenError, broken, marks, outbox_rows, rows};
 use crate::listeners::Listeners;
@@ -200,9 +201,17 @@ type Verdict = Result<Committed, CommitError>;
 impl Work<'_> {
     fn run(mut self, mut jobs: mpsc::Receiver<Job>) {
         let mut group = Vec::with_capacity(GROUP_COMMITS_MAX);
+        let mut turns = Turns::default();
         while jobs.blocking_recv_many(&mut group, GROUP_COMMITS_MAX) > 0 {
-            self.write(&mut group);
-            self.keep_house();
+            while !group.is_empty() || !turns.is_empty() {
+                while let Ok(job) = jobs.try_recv() {
+                    group.push(job);
+                }
+                group.drain(..).for_each(|job| wait(&mut turns, job));
+                turns.take(&mut group, GROUP_COMMITS_MAX);
+                self.write(&mut group);
+                self.keep_house();
+            }
         }
         let finished = self
             .connection
@@ -364,6 +373,24 @@ impl Work<'_> {
             tracing::warn!(%error, "the store could not be tidied up");
         }
     }
+}
+
+/// Puts a job in line.
+fn wait(turns: &mut Turns<Job>, mut job: Job) {
+    let commits = commits_of(&mut job);
+    let n_bytes = commits.iter().map(size).sum();
+    let Some(first) = commits.first() else { return turns.push_own(job) };
+    let teamspace = first.stream.teamspace.clone();
+    if let Err(job) = turns.push(&teamspace, n_bytes, job) {
+        answer(job, Err(StoreError::Overloaded.into()));
+    }
+}
+
+/// About what a commit writes.
+fn size(commit: &Commit) -> usize {
+    let bodies = commit.entries.iter().map(|entry| entry.body.text().map_or(0, str::len));
+    let document = commit.document.as_ref().map_or(0, |document| document.text.len());
+    bodies.sum::<usize>() + commit.state_text.len() + document
 }
 
 fn commits_of(job: &mut Job) -> &mut [Commit] {

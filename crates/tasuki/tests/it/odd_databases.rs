@@ -106,7 +106,9 @@ async fn a_server_is_not_ready_if_another_program_has_taken_the_next_number() {
 
 fn migrations() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../store/migrations");
-    let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+    let files = fs::read_dir(folder)
+        .expect("it can be read")
+        .map(|file| file.expect("it can be read").path());
     let mut files: Vec<_> = files.filter(|file| file.extension() == Some("sql".as_ref())).collect();
     files.sort();
     files

@@ -8,7 +8,7 @@ use protocol::ledger::{Entry, Subject};
 use tokio::sync::watch;
 
 use crate::aaep::sessions;
-use crate::ledger::announced_places::NextPlace;
+use crate::ledger::entry_places::NextPlace;
 use crate::ledger::feed::{Feed, Followed, n_that_fit};
 use crate::ports::store::StoreError;
 
@@ -66,7 +66,7 @@ impl AnnouncementFollower {
                 match announced.after(&self.teamspace, self.cursor, PAGE_ENTRIES as u64) {
                     NextPlace::From { first, last } => (first - 1, last),
                     NextPlace::Unknown => (self.cursor, self.cursor + PAGE_ENTRIES as u64),
-                    NextPlace::Nothing => (self.cursor, self.cursor),
+                    NextPlace::Nothing { .. } => (self.cursor, self.cursor),
                 };
             if after < until {
                 let n_max = usize::try_from(until - after).unwrap_or(PAGE_ENTRIES);

@@ -8,7 +8,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
-use engine::ledger::feed::{Followed, Follower};
+use engine::ledger::feed::{Followed, TeamspaceFollower};
 use protocol::time::Span;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
@@ -20,6 +20,7 @@ use crate::http::shared::cursors;
 use crate::http::shared::gateway::Gateway;
 use crate::http::shared::input::QueryParameters;
 use crate::http::shared::problem::Problem;
+use crate::http::shared::slow_lane;
 use crate::http::shared::streams::OpenStream;
 
 /// How often a quiet stream sends a heartbeat, and the token is checked.
@@ -43,9 +44,11 @@ pub async fn follow(
     }
     let place = OpenStream::take(&gateway, &asker, gateway.limits.streams_per_token_max)?;
     let (chunks, stream) = mpsc::channel::<Bytes>(CHUNKS_MAX);
-    let follower = gateway.engine.ledger().follow(cursor);
+    let teamspace = asker.caller.teamspace.clone();
+    let follower = gateway.engine.ledger().follow_teamspace(&teamspace, cursor);
     let secret = bearer_secret(&headers)?.map(str::to_owned);
     let shows_seq = asker.is_server_operator();
+    let lane = Arc::clone(&gateway.slow_lane);
     let sending = Sending {
         gateway,
         secret,
@@ -56,7 +59,7 @@ pub async fn follow(
         chunks,
         _place: place,
     };
-    tokio::spawn(sending.run());
+    tokio::spawn(slow_lane::share(lane, teamspace, Box::pin(sending.run())));
     let body = Body::from_stream(ReceiverStream::new(stream).map(Ok::<_, Infallible>));
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream; charset=utf-8"),
@@ -89,7 +92,7 @@ struct Sending {
     shows_seq: bool,
     /// The newest entry when the stream began, until it has caught up.
     catches_up_to: Option<u64>,
-    follower: Follower,
+    follower: TeamspaceFollower,
     chunks: mpsc::Sender<Bytes>,
     _place: OpenStream,
 }
@@ -110,10 +113,13 @@ impl Sending {
         // At fixed intervals: an early beat would reveal entries that are not shown.
         let mut beat = clock.sleep(BEAT);
         loop {
-            let follower = &self.follower;
-            let has_caught_up = self.catches_up_to.take_if(|to| follower.cursor() >= *to).is_some();
-            if has_caught_up && self.chunks.send(self.beat()).await.is_err() {
-                return;
+            let cursor = self.follower.cursor();
+            let has_caught_up = self.catches_up_to.take_if(|to| cursor >= *to).is_some();
+            if has_caught_up {
+                let beat = self.beat();
+                if self.chunks.send(beat).await.is_err() {
+                    return;
+                }
             }
             let next = tokio::select! {
                 page = self.follower.next() => match page {
@@ -176,20 +182,20 @@ impl Sending {
     }
 
     /// Advances the client's cursor even when nothing passes its filter.
-    fn beat(&self) -> Bytes {
+    fn beat(&mut self) -> Bytes {
         Bytes::from(format!("id: {}\n: beat\n\n", self.place()))
     }
 
-    fn closing(&self) -> Bytes {
+    fn closing(&mut self) -> Bytes {
         let cursor = self.place();
         Bytes::from(format!(
             "id: {cursor}\nevent: stream.closing\ndata: {{\"resume_after\":\"{cursor}\"}}\n\n"
         ))
     }
 
-    fn place(&self) -> String {
-        let teamspace = &self.filter.caller.teamspace;
-        cursors::moving_place(&self.gateway, teamspace, self.follower.cursor())
+    fn place(&mut self) -> String {
+        let cursor = self.follower.cursor();
+        cursors::moving_place(&self.gateway, &self.filter.caller.teamspace, cursor)
     }
 
     /// Whether the token is still valid. Updates the caller's roles.

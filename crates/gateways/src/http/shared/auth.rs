@@ -17,6 +17,7 @@ use crate::http::shared::credential::Credential;
 use crate::http::shared::gateway::Gateway;
 use crate::http::shared::problem::Problem;
 use crate::http::shared::query::{QueryNotTaken, check_no_query};
+use crate::http::shared::slow_lane::{self, Size};
 use crate::listen::Peer;
 
 /// Names the runtime session a caller works in, for provenance.
@@ -87,6 +88,8 @@ pub async fn authenticate(gateway: &Gateway, parts: &Parts) -> Result<Asker, Pro
         }
         Credential::Local | Credential::Open => {}
     }
+    let size = Size::of(&parts.headers);
+    slow_lane::identify(&gateway.slow_lane, &asker.caller.teamspace, size).await;
     Ok(asker)
 }
 

@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use super::credential::Credential;
 use super::metrics::Metrics;
 use super::origin::Origins;
+use super::slow_lane::SlowLane;
 use crate::listen::ConnectionCounts;
 use crate::proxy::TrustedProxies;
 use crate::rate::{RateLimit, RateLimiter};
@@ -66,6 +67,8 @@ pub struct Shared {
     /// Numbers the sockets, so that each of one bearer has a rate limit of its own.
     n_sockets: AtomicU64,
     pub join_trace: Option<JoinTrace>,
+    /// Where those work who use more than their share of the processor.
+    pub slow_lane: Arc<SlowLane>,
     pub stopping: watch::Receiver<bool>,
 }
 
@@ -88,6 +91,7 @@ impl Gateway {
             origins: Origins::default(),
             n_sockets: AtomicU64::new(0),
             join_trace: None,
+            slow_lane: SlowLane::new(None),
             stopping,
         }))
     }

@@ -10,6 +10,7 @@
 
 use std::future::ready;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::Router;
@@ -19,7 +20,7 @@ use axum::http::{Version, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
 use engine::ports::clock::Stopwatch;
-use tracing::instrument::{Instrument, Instrumented};
+use tracing::instrument::Instrument;
 
 use crate::http::shared::gateway::Gateway;
 use crate::http::shared::input::{KEY_HEADER, UsedKey};
@@ -27,6 +28,7 @@ use crate::http::shared::metrics::{Answered, known_method};
 use crate::http::shared::operation::{Operation, Who};
 use crate::http::shared::problem::Problem;
 use crate::http::shared::query::QueryNotTaken;
+use crate::http::shared::slow_lane::{Answering, Shared};
 use crate::listen::AmbiguousLength;
 use crate::trace_context::{CallerSpan, JoinTrace};
 
@@ -133,10 +135,6 @@ async fn wrong_method() -> Problem {
     Problem::method_not_allowed()
 }
 
-/// The future that axum makes of an `async fn`. It is already boxed, so it can be polled without
-/// pinning it again.
-type Answering = Pin<Box<dyn Future<Output = Response> + Send>>;
-
 #[derive(Debug, Clone)]
 pub struct Observed<H> {
     route: &'static str,
@@ -168,7 +166,7 @@ where
             None => handler.call(request, state),
             Some(problem) => Box::pin(ready(problem.into_response())),
         };
-        let answering = answering.instrument(span);
+        let answering = Shared::new(Arc::clone(&gateway.slow_lane), answering.instrument(span));
         Observing { gateway, route, method, stopwatch, key, answering }
     }
 }
@@ -222,7 +220,7 @@ pub struct Observing {
     method: &'static str,
     stopwatch: Stopwatch,
     key: UsedKey,
-    answering: Instrumented<Answering>,
+    answering: Shared,
 }
 
 impl Future for Observing {

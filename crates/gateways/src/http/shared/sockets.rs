@@ -1,5 +1,7 @@
 //! How a WebSocket begins: the origin of the page, the token, the upgrade.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -16,6 +18,7 @@ use crate::http::shared::auth::{Asker, authenticate};
 use crate::http::shared::gateway::Gateway;
 use crate::http::shared::input::QueryParameters;
 use crate::http::shared::problem::Problem;
+use crate::http::shared::slow_lane;
 use crate::http::shared::socket::Socket;
 use crate::http::shared::streams::OpenStream;
 
@@ -85,7 +88,10 @@ impl Upgrade {
         tokio::spawn(async move {
             match self.connection.await {
                 Ok(connection) => {
-                    talk(Socket::new(connection, config, gateway, caller).await).await;
+                    let lane = Arc::clone(&gateway.slow_lane);
+                    let teamspace = caller.teamspace.clone();
+                    let socket = Socket::new(connection, config, gateway, caller).await;
+                    slow_lane::share(lane, teamspace, Box::pin(talk(socket))).await;
                 }
                 Err(error) => tracing::debug!(%error, "a socket did not open"),
             }

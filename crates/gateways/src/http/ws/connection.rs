@@ -26,6 +26,7 @@ use crate::http::ws::state::Ws;
 use crate::http::ws::subscription::{NEWS_MAX, News, SUBSCRIPTIONS_MAX, Subscription};
 use crate::http::ws::typing::{TYPING_EVERY, TYPING_KEPT, Who};
 use crate::http::ws::{frame, subscription};
+use crate::rate::RetryAfter;
 
 /// How often the token is checked. Its end is noticed within this time.
 const BEAT: Span = Span::from_millis(1_000);
@@ -33,6 +34,9 @@ const BEAT: Span = Span::from_millis(1_000);
 /// Commands that wait for the one before them. Past this they are refused with `overloaded`; a
 /// client that waits for its answers never has more than one.
 pub const WAITING_COMMANDS_MAX: usize = 32;
+
+/// After a frame beyond the rate, nothing more is read for this time.
+const TOO_FAST_PAUSE: Span = Span::from_millis(20);
 
 /// A socket that is being opened.
 pub struct Connection {
@@ -207,8 +211,17 @@ impl OpenSocket {
 
     async fn hear(&mut self, frame: Option<Result<Message, ReceiveError>>) -> Result<(), Farewell> {
         self.is_heard = true;
+        let Connection { gateway, number, .. } = &self.connection;
+        let rate = match &frame {
+            Some(Ok(Message::Close(_)) | Err(_)) | None => Ok(()),
+            Some(Ok(_)) => gateway.frames.check(number, gateway.now_ms()),
+        };
+        if rate.is_err() {
+            // What comes faster than that waits in the network.
+            gateway.engine.clock().sleep(TOO_FAST_PAUSE).await;
+        }
         match frame {
-            Some(Ok(Message::Text(text))) => self.take(&text).await,
+            Some(Ok(Message::Text(text))) => self.take(&text, rate).await,
             Some(Ok(Message::Binary(_))) => {
                 let detail = "expected text frames of JSON";
                 self.refuse(None, Problem::new("unsupported_media_type", detail)).await
@@ -225,10 +238,8 @@ impl OpenSocket {
         }
     }
 
-    async fn take(&mut self, text: &str) -> Result<(), Farewell> {
-        let Connection { gateway, number, frame_bytes_max, .. } = &self.connection;
-        let now_ms = u64::try_from(gateway.engine.clock().now().as_millis()).unwrap_or(0);
-        let rate = gateway.frames.check(number, now_ms);
+    async fn take(&mut self, text: &str, rate: Result<(), RetryAfter>) -> Result<(), Farewell> {
+        let Connection { gateway, frame_bytes_max, .. } = &self.connection;
         if text.len() > *frame_bytes_max {
             let too_large = format!("frame: expected at most {frame_bytes_max} bytes");
             let counted = self.socket.count(text.len()).map_err(Problem::from);

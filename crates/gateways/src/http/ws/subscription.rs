@@ -24,6 +24,7 @@ use crate::http::feed::filter::{Filter, FollowInput, SubscriberNews};
 use crate::http::shared::auth::Asker;
 use crate::http::shared::cursors;
 use crate::http::shared::problem::Problem;
+use crate::http::shared::slow_lane;
 use crate::http::ws::frame::{After, Subscribe, conversation_id};
 use crate::http::ws::state::Ws;
 use crate::http::ws::typing::{Listening, Who};
@@ -117,7 +118,9 @@ pub async fn begin(
         waiting: Vec::new(),
         n_bytes: 0,
     };
-    let task = tokio::spawn(following.run(stream, after, newest)).abort_handle();
+    let (lane, teamspace) = (Arc::clone(&gateway.slow_lane), following.teamspace.clone());
+    let work = Box::pin(following.run(stream, after, newest));
+    let task = tokio::spawn(slow_lane::share(lane, teamspace, work)).abort_handle();
     let cursor = cursors::moving_place(gateway, &caller.teamspace, after);
     Ok((Subscription { id, task, _listening: listening }, cursor))
 }
@@ -187,7 +190,8 @@ impl Following {
             }
             cursor = newest;
         }
-        let mut follower = self.gateway.engine.ledger().follow(cursor);
+        let ledger = self.gateway.engine.ledger();
+        let mut follower = ledger.follow_teamspace(&self.teamspace, cursor);
         let clock = Arc::clone(self.gateway.engine.clock());
         let mut place_due = clock.sleep(PLACE_EVERY);
         loop {

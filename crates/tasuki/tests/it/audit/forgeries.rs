@@ -109,8 +109,8 @@ async fn a_task_that_was_taken_twice_is_found_afterwards() {
     assert!(output.contains(&expected), "{output}");
 }
 
-/// The hold of a free task carries its kind and the human gate. Without it the server takes the task
-/// for a new one; the ledger shows that it was not.
+/// The hold of a free task carries its kind and the human gate. Without it the server takes the
+/// task for a new one; the ledger shows that it was not.
 #[tokio::test]
 async fn a_task_that_lost_its_gate_or_its_kind_is_found_afterwards() {
     let gate = json!({ "policy": { "human_gate": "required" } });

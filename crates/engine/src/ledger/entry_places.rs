@@ -1,0 +1,194 @@
+//! Where the entries of a teamspace are, or those that concern its AAEP listeners. Who follows them
+//! wakes for these and reads no others, however much other teamspaces write.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard};
+
+use protocol::ids::TeamspaceId;
+use tokio::sync::watch;
+
+/// Entries that are remembered of each teamspace, by their numbers. A follower that is further
+/// behind reads the whole ledger up to the first of them.
+const REMEMBERED_MAX: usize = 1_024;
+
+#[derive(Debug)]
+pub(crate) struct EntryPlaces {
+    whose: Whose,
+    known: Mutex<Known>,
+}
+
+/// Of which teamspaces entries are remembered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    All,
+    /// Those that are followed now.
+    Followed,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// Entries up to this one were committed before the start. `None` until the first commit.
+    seen_after: Option<u64>,
+    newest: u64,
+    teamspaces: HashMap<TeamspaceId, Places>,
+}
+
+#[derive(Debug, Default)]
+struct Places {
+    bell: watch::Sender<u64>,
+    entries: VecDeque<u64>,
+    /// The newest that was forgotten, or the newest of all when this began.
+    forgotten: Option<u64>,
+}
+
+/// What is next for a follower.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NextPlace {
+    /// The first entry, and the last one of those that are close to it.
+    From { first: u64, last: u64 },
+    /// There is nothing up to this entry.
+    Nothing { until: u64 },
+    /// It is not remembered; the ledger has to be read.
+    Unknown,
+}
+
+impl EntryPlaces {
+    pub fn of(whose: Whose) -> Self {
+        Self { whose, known: Mutex::default() }
+    }
+
+    /// Rings when there is something for the followers of a teamspace.
+    pub fn bell(&self, teamspace: &TeamspaceId) -> watch::Receiver<u64> {
+        let mut known = self.known();
+        if let Some(places) = known.teamspaces.get(teamspace) {
+            return places.bell.subscribe();
+        }
+        if self.whose == Whose::Followed {
+            known.teamspaces.retain(|_, places| places.bell.receiver_count() > 0);
+        }
+        let forgotten = known.seen_after.map(|_| known.newest);
+        let forgotten = forgotten.filter(|_| self.whose == Whose::Followed);
+        let places = Places { forgotten, ..Places::default() };
+        known.teamspaces.entry(teamspace.clone()).or_insert(places).bell.subscribe()
+    }
+
+    /// Entries were committed after this one, up to another. Those that count are named, in order.
+    pub fn committed<'t>(
+        &self,
+        (after, newest): (u64, u64),
+        entries: impl Iterator<Item = (&'t TeamspaceId, u64)> + Clone,
+    ) {
+        let mut known = self.known();
+        known.seen_after.get_or_insert(after);
+        known.newest = newest;
+        for (teamspace, seq) in entries.clone() {
+            // Most entries come from few teamspaces, which are known.
+            match known.teamspaces.get_mut(teamspace) {
+                Some(places) => places.push(seq),
+                None if self.whose == Whose::Followed => {}
+                None => known.teamspaces.entry(teamspace.clone()).or_default().push(seq),
+            }
+        }
+        for (teamspace, seq) in entries {
+            let places = known.teamspaces.get(teamspace);
+            // Once for all entries of a group.
+            if let Some(places) = places.filter(|it| it.entries.back() == Some(&seq)) {
+                places.bell.send_replace(seq);
+            }
+        }
+    }
+
+    /// The next entries of a teamspace, at most `n_max` entries of the ledger apart.
+    pub fn after(&self, teamspace: &TeamspaceId, cursor: u64, n_max: u64) -> NextPlace {
+        let known = self.known();
+        let nothing = Places::default();
+        let places = match (known.teamspaces.get(teamspace), self.whose) {
+            (Some(places), _) => places,
+            (None, Whose::All) => &nothing,
+            (None, Whose::Followed) => return NextPlace::Unknown,
+        };
+        let complete_after = places.forgotten.or(known.seen_after);
+        if complete_after.is_none_or(|after| cursor < after) {
+            return NextPlace::Unknown;
+        }
+        let at = places.entries.partition_point(|seq| *seq <= cursor);
+        let Some(first) = places.entries.get(at).copied() else {
+            return NextPlace::Nothing { until: known.newest.max(cursor) };
+        };
+        let close = places.entries.range(at..).take_while(|seq| **seq < first + n_max);
+        NextPlace::From { first, last: close.last().copied().unwrap_or(first) }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().expect("nothing panics while holding the places")
+    }
+}
+
+impl Places {
+    fn push(&mut self, seq: u64) {
+        self.entries.push_back(seq);
+        if self.entries.len() > REMEMBERED_MAX {
+            self.forgotten = self.entries.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listener_neither_wakes_for_other_teamspaces_nor_reads_what_they_announce() {
+        let teamspace = |name: &str| name.parse::<TeamspaceId>().expect("a teamspace");
+        let (flood, small) = (teamspace("flood"), teamspace("small"));
+        let places = EntryPlaces::of(Whose::All);
+        let mut bell = places.bell(&small);
+        assert_eq!(places.after(&small, 40, 16), NextPlace::Unknown, "it was before the start");
+        places.committed((40, 42), [(&small, 42)].into_iter());
+        assert!(bell.has_changed().unwrap());
+        bell.mark_unchanged();
+        for seq in 50..20_000 {
+            places.committed((seq - 1, seq), [(&flood, seq)].into_iter());
+        }
+        assert!(!bell.has_changed().unwrap());
+        assert_eq!(places.after(&small, 42, 16), NextPlace::Nothing { until: 19_999 });
+        let both = [(&small, 20_000), (&flood, 20_001), (&small, 20_009)];
+        places.committed((19_999, 20_009), both.into_iter());
+        assert!(bell.has_changed().unwrap());
+        for (cursor, n_max, next) in [
+            (39, 16, NextPlace::Unknown),
+            (40, 16, NextPlace::From { first: 42, last: 42 }),
+            (42, 16, NextPlace::From { first: 20_000, last: 20_009 }),
+            (42, 9, NextPlace::From { first: 20_000, last: 20_000 }),
+            (20_000, 9, NextPlace::From { first: 20_009, last: 20_009 }),
+            (20_009, 16, NextPlace::Nothing { until: 20_009 }),
+        ] {
+            assert_eq!(places.after(&small, cursor, n_max), next, "after {cursor}");
+        }
+        // The newest is 20,001, and 20,000 is of another teamspace.
+        let first = 20_000 - REMEMBERED_MAX as u64;
+        assert_eq!(places.after(&flood, first - 1, 16), NextPlace::Unknown, "too much");
+        assert_eq!(
+            places.after(&flood, first, 1),
+            NextPlace::From { first: first + 1, last: first + 1 }
+        );
+    }
+
+    #[test]
+    fn only_teamspaces_that_are_followed_are_remembered() {
+        let teamspace = |name: &str| name.parse::<TeamspaceId>().expect("a teamspace");
+        let (followed, other) = (teamspace("followed"), teamspace("other"));
+        let places = EntryPlaces::of(Whose::Followed);
+        places.committed((0, 10), [(&followed, 9), (&other, 10)].into_iter());
+        assert_eq!(places.after(&followed, 0, 16), NextPlace::Unknown);
+        let bell = places.bell(&followed);
+        places.committed((10, 12), [(&followed, 11), (&other, 12)].into_iter());
+        assert_eq!(places.after(&followed, 9, 16), NextPlace::Unknown, "it was before");
+        assert_eq!(places.after(&followed, 10, 16), NextPlace::From { first: 11, last: 11 });
+        assert_eq!(places.after(&followed, 11, 16), NextPlace::Nothing { until: 12 });
+        assert_eq!(places.after(&other, 11, 16), NextPlace::Unknown);
+        drop(bell);
+        let _bell = places.bell(&other);
+        assert_eq!(places.after(&followed, 11, 16), NextPlace::Unknown, "it was forgotten");
+    }
+}

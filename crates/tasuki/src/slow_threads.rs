@@ -1,0 +1,42 @@
+//! The threads of the slow lane. Their priority is lower, so that what runs there gives way to
+//! everything else that the server does.
+
+use std::io;
+
+use engine::slow_thread;
+use tokio::runtime::{Builder, Handle, Runtime};
+
+/// Ends its threads when it is dropped.
+#[derive(Debug)]
+pub struct SlowThreads(Option<Runtime>);
+
+impl SlowThreads {
+    pub fn start() -> io::Result<Self> {
+        let mut threads = Builder::new_multi_thread();
+        threads.thread_name("slow").on_thread_start(give_way).enable_all();
+        Ok(Self(Some(threads.build()?)))
+    }
+
+    pub fn handle(&self) -> Option<Handle> {
+        self.0.as_ref().map(|runtime| runtime.handle().clone())
+    }
+}
+
+impl Drop for SlowThreads {
+    fn drop(&mut self) {
+        // A runtime cannot be waited for within another.
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Elsewhere than on Linux a priority is that of the whole process; there the threads only have a
+/// queue of their own.
+fn give_way() {
+    slow_thread::mark();
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::nice(slow_thread::NICE) {
+        tracing::warn!(%error, "the slow lane is as fast as the others");
+    }
+}
