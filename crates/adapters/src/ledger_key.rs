@@ -18,7 +18,7 @@ use crate::durable;
 pub const KEY_FILE: &str = "ledger.key";
 
 /// The name of the key that signed the rows of the database, and how, on one line. It is outside of
-/// the database, so that nobody who can write only there can have rows signed.
+/// the database, so that a program that can write only there cannot have rows signed.
 pub const SIGNED_FILE: &str = "rows.signed";
 
 /// The verifier key in C2SP's form, on one line.

@@ -108,8 +108,8 @@ impl Api {
     }
 
     /// Lets teamspaces that use more than their share of the processor go on in this runtime.
-    pub fn with_slow_lane(mut self, runtime: Handle) -> Self {
-        self.gateway.set(|gateway| gateway.slow_lane = SlowLane::new(Some(runtime)));
+    pub fn with_slow_lane(mut self, runtime: Option<Handle>) -> Self {
+        self.gateway.set(|gateway| gateway.slow_lane = SlowLane::new(runtime));
         self
     }
 

@@ -117,32 +117,13 @@ impl Node {
         let push = witnesses::push(engine.clone(), Arc::new(check), stopped);
         followers.push(tokio::spawn(push));
         let connections = Arc::new(ConnectionCounts::default());
-        let proxies =
-            TrustedProxies::parse(&config.trusted_proxies).context("cannot use trusted_proxies")?;
-        let origins = Origins::parse(&config.ws_origins).context("cannot use ws_origins")?;
         let (scripted, compat) = scripted(&config.aaep, &engine, &stopping);
-        let api = Api::new(
-            engine.clone(),
-            config.request_limits(),
-            proxies,
-            Arc::clone(&connections),
-            stopping,
-        )
-        .waking_with(wake_key)
-        .signing_manifests_with(manifest_signer(config)?)
-        .allowing_origins(origins)
-        .showing_metrics_to(config.metrics)
-        .witnessing(witness)
-        .with_compat(compat);
         let slow_threads = SlowThreads::start().context("cannot start threads")?;
-        let api = match slow_threads.handle() {
-            Some(runtime) => api.with_slow_lane(runtime),
-            None => api,
-        };
-        let api = match config.telemetry.traces_url()? {
-            Some(_) => api.joining_traces(telemetry::join_trace),
-            None => api,
-        };
+        let api = api(config, &engine, &connections, stopping)?
+            .waking_with(wake_key)
+            .witnessing(witness)
+            .with_slow_lane(slow_threads.handle())
+            .with_compat(compat);
         let Served { router, aaep } = api.serve();
         Ok(Self {
             engine,
@@ -180,6 +161,27 @@ impl Node {
             }
         }
     }
+}
+
+/// The API, as the settings say.
+fn api(
+    config: &Config,
+    engine: &Engine,
+    connections: &Arc<ConnectionCounts>,
+    stopping: watch::Receiver<bool>,
+) -> Result<Api> {
+    let proxies =
+        TrustedProxies::parse(&config.trusted_proxies).context("cannot use trusted_proxies")?;
+    let origins = Origins::parse(&config.ws_origins).context("cannot use ws_origins")?;
+    let (engine, limits) = (engine.clone(), config.request_limits());
+    let api = Api::new(engine, limits, proxies, Arc::clone(connections), stopping)
+        .signing_manifests_with(manifest_signer(config)?)
+        .allowing_origins(origins)
+        .showing_metrics_to(config.metrics);
+    Ok(match config.telemetry.traces_url()? {
+        Some(_) => api.joining_traces(telemetry::join_trace),
+        None => api,
+    })
 }
 
 /// What runs beside the engine: the logs, the scrub, and the count of what is used.

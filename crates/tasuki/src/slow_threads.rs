@@ -18,7 +18,7 @@ impl SlowThreads {
     }
 
     pub fn handle(&self) -> Option<Handle> {
-        self.0.as_ref().map(|runtime| runtime.handle().clone())
+        self.0.as_ref().map(Runtime::handle).cloned()
     }
 }
 

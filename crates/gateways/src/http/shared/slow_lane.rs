@@ -227,7 +227,7 @@ impl Future for Shared {
     }
 }
 
-/// Work in the slow lane. It ends when nobody waits for it any more.
+/// Work in the slow lane. It ends when its request does.
 struct Running<T>(JoinHandle<T>);
 
 impl<T> Future for Running<T> {

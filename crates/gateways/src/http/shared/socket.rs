@@ -128,7 +128,7 @@ impl Socket {
         engine.usage().send_more(&self.caller, n_bytes, n_bytes, engine.clock().now())
     }
 
-    /// The message is counted again by whoever takes it.
+    /// The message is counted again where it is taken.
     fn finish(&mut self) {
         self.timer = None;
         let n_bytes = std::mem::take(&mut self.n_taken);
