@@ -47,8 +47,15 @@ async fn every_operation_answers_as_it_does_over_http() {
                 continue;
             }
             let over_http = request.send(chat.server.address()).await;
+            let mut answer = answer;
+            let mut expected = over_http.json();
+            // Both requests count themselves, and what they took refills.
+            for shown in [&mut answer["body"], &mut expected] {
+                for quota in shown["own"].as_array_mut().into_iter().flatten() {
+                    quota["used"].take();
+                }
+            }
             let actual = (answer["status"].as_u64(), &answer["body"]);
-            let expected = over_http.json();
             assert_eq!(actual, (Some(over_http.status.into()), &expected), "{}", operation.id);
             n_same += 1;
         }
