@@ -11,19 +11,19 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 
-use crate::canonical::{Hash, hex, sha256};
+use crate::canonical::Hash;
 use crate::cosignature::Cosigner;
 use crate::row_mac::RowKey;
 use crate::sealed_cursor::CursorKey;
 use crate::session::reply_token::ReplyKey;
+use crate::signed_note::{
+    LOG_KEY, SignatureLine, is_key_name, key_id, parse_verifier_key, signature_line, verifier_key,
+};
 use crate::wake::WakeKey;
 
 /// The longest note that is read. C2SP asks verifiers to take 16 signatures of up to 5 kB, which
 /// are 110 kB in base64.
 pub const NOTE_BYTES_MAX: usize = 128 * 1024;
-
-/// The signature type of C2SP for Ed25519 over the text itself.
-const ED25519: u8 = 0x01;
 
 /// What is signed: a log, its length, and the Merkle root over its entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,14 +100,14 @@ impl Signer {
         let Checkpoint { origin, size, root } = checkpoint;
         assert!(is_origin(origin), "the origin is checked where the configuration is read");
         let body = format!("{origin}\n{size}\n{}\n", STANDARD.encode(root));
-        let id = key_id(&self.key_name, ED25519, &self.key.verifying_key());
+        let id = key_id(&self.key_name, LOG_KEY, &self.key.verifying_key());
         let signature = self.key.sign(body.as_bytes()).to_bytes();
         format!("{body}\n{}", signature_line(&self.key_name, id, &signature))
     }
 
     /// What others need to check our signatures: `name+id+key`, in C2SP's form.
     pub fn verifier_key(&self) -> String {
-        verifier_key(&self.key_name, ED25519, &self.key.verifying_key())
+        verifier_key(&self.key_name, LOG_KEY, &self.key.verifying_key())
     }
 }
 
@@ -127,7 +127,7 @@ pub struct Verifier {
 impl Verifier {
     /// Reads a verifier key as [`Signer::verifier_key`] writes it.
     pub fn new(verifier_key: &str) -> Result<Verifier, CheckpointError> {
-        let (key_name, key) = parse_verifier_key(verifier_key, ED25519)?;
+        let (key_name, key) = parse_verifier_key(verifier_key, LOG_KEY)?;
         Ok(Verifier { key_name, key })
     }
 
@@ -149,7 +149,7 @@ impl Verifier {
 
     /// Whether our signature is on the note, and none by our key is wrong.
     pub fn check_signed(&self, note: &Note<'_>) -> Result<(), CheckpointError> {
-        let id = key_id(&self.key_name, ED25519, &self.key);
+        let id = key_id(&self.key_name, LOG_KEY, &self.key);
         let mut signed = Err(CheckpointError::NotSigned { key_name: self.key_name.clone() });
         for by in &note.signatures {
             if by.key_name == self.key_name && by.key_id == id {
@@ -170,58 +170,6 @@ impl Verifier {
 /// Whether a text can be the origin of a checkpoint, for readers of a configuration.
 pub fn is_origin(text: &str) -> bool {
     !text.is_empty() && !text.chars().any(char::is_control)
-}
-
-fn is_key_name(text: &str) -> bool {
-    let refused = |c: char| c.is_whitespace() || c.is_control() || c == '+';
-    !text.is_empty() && !text.chars().any(refused)
-}
-
-/// Tells keys apart. It is too short to authenticate one.
-pub(crate) fn key_id(key_name: &str, kind: u8, key: &VerifyingKey) -> [u8; 4] {
-    let [a, b, c, d, ..] = sha256(&[key_name.as_bytes(), b"\n", &[kind], key.as_bytes()]);
-    [a, b, c, d]
-}
-
-pub(crate) fn verifier_key(key_name: &str, kind: u8, key: &VerifyingKey) -> String {
-    let id = hex(&key_id(key_name, kind, key));
-    let typed_key = STANDARD.encode([&[kind], key.as_bytes().as_slice()].concat());
-    format!("{key_name}+{id}+{typed_key}")
-}
-
-/// The name and the key in a verifier key for this kind of signature.
-pub(crate) fn parse_verifier_key(
-    verifier_key: &str,
-    kind: u8,
-) -> Result<(String, VerifyingKey), CheckpointError> {
-    let wrong = |expected| CheckpointError::VerifierKey { expected };
-    // Base64 can contain plus signs, so only the first two are separators.
-    let mut parts = verifier_key.splitn(3, '+');
-    let (Some(key_name), Some(id), Some(encoded)) = (parts.next(), parts.next(), parts.next())
-    else {
-        return Err(wrong("a name, an id and a key, joined by plus signs"));
-    };
-    if !is_key_name(key_name) {
-        return Err(CheckpointError::KeyName);
-    }
-    let typed_key = STANDARD.decode(encoded).map_err(|_| wrong("the key in base64"))?;
-    let key = match typed_key.split_first() {
-        Some((found, key)) if *found == kind => <&[u8; 32]>::try_from(key).ok(),
-        Some(_) | None => None,
-    };
-    let key = key.ok_or(wrong(match kind {
-        ED25519 => "an Ed25519 key of a log, which is the byte 01 and 32 more",
-        _ => "an Ed25519 key of a witness, which is the byte 04 and 32 more",
-    }))?;
-    // A key of small order accepts forged signatures.
-    let key = VerifyingKey::from_bytes(key)
-        .ok()
-        .filter(|key| !key.is_weak())
-        .ok_or(wrong("a point on the curve, of full order"))?;
-    if id != hex(&key_id(key_name, kind, &key)) {
-        return Err(wrong("an id that fits the name and the key"));
-    }
-    Ok((key_name.to_owned(), key))
 }
 
 /// A note and the lines of its signatures, of which none is checked yet.
@@ -269,36 +217,12 @@ pub fn parse_size(text: &str) -> Option<u64> {
     text.parse::<u64>().ok().filter(|number| number.to_string() == text)
 }
 
-#[derive(Debug)]
-pub(crate) struct SignatureLine<'n> {
-    pub key_name: &'n str,
-    pub key_id: [u8; 4],
-    pub signature: Vec<u8>,
-}
-
-impl SignatureLine<'_> {
-    pub fn parse(line: &str) -> Option<SignatureLine<'_>> {
-        let (key_name, encoded) = line.strip_prefix("\u{2014} ")?.split_once(' ')?;
-        if !is_key_name(key_name) {
-            return None;
-        }
-        let mut key_id = STANDARD.decode(encoded).ok()?;
-        let signature = (key_id.len() > 4).then(|| key_id.split_off(4))?;
-        Some(SignatureLine { key_name, key_id: key_id.try_into().ok()?, signature })
-    }
-}
-
-/// A line as [`SignatureLine::parse`] reads it, with its line break.
-pub(crate) fn signature_line(key_name: &str, key_id: [u8; 4], signature: &[u8]) -> String {
-    let signed = STANDARD.encode([key_id.as_slice(), signature].concat());
-    format!("\u{2014} {key_name} {signed}\n")
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::canonical::sha256;
 
     const NAME: &str = "tasuki.example/journal";
     const KEY: &str =
@@ -434,7 +358,7 @@ mod tests {
         ] {
             assert!(Verifier::new(wrong).is_err(), "{wrong}");
         }
-        let point_of_order_four = STANDARD.encode([&[ED25519][..], &[0; 32]].concat());
+        let point_of_order_four = STANDARD.encode([&[LOG_KEY][..], &[0; 32]].concat());
         let error = Verifier::new(&format!("name+00000000+{point_of_order_four}")).unwrap_err();
         assert_eq!(error.to_string(), "verifier key: expected a point on the curve, of full order");
     }
@@ -513,7 +437,7 @@ mod tests {
     /// A note with a valid signature over the given body.
     fn signed(body: &str) -> String {
         let Signer { key_name, key } = signer();
-        let id = key_id(&key_name, ED25519, &key.verifying_key());
+        let id = key_id(&key_name, LOG_KEY, &key.verifying_key());
         let signature = key.sign(body.as_bytes()).to_bytes();
         format!("{body}\n— {key_name} {}\n", STANDARD.encode([&id[..], &signature].concat()))
     }

@@ -9,13 +9,11 @@ use std::fmt;
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 
 use crate::canonical::hmac;
-use crate::checkpoint::{
-    CheckpointError, SignatureLine, key_id, parse_verifier_key, signature_line, verifier_key,
+use crate::checkpoint::CheckpointError;
+use crate::signed_note::{
+    SignatureLine, WITNESS_KEY, key_id, parse_verifier_key, signature_line, verifier_key,
 };
 use crate::time::Time;
-
-/// The signature type of C2SP for a cosignature with Ed25519.
-const COSIGNATURE: u8 = 0x04;
 
 /// The time in seconds, before the 64 bytes of the signature.
 const TIMESTAMP_BYTES: usize = 8;
@@ -39,13 +37,13 @@ impl Cosigner {
         let seconds = u64::try_from(at.as_millis() / 1_000).unwrap_or(0);
         let signature = self.key.sign(message(body, seconds).as_bytes()).to_bytes();
         let timestamped = [seconds.to_be_bytes().as_slice(), &signature].concat();
-        let id = key_id(&self.key_name, COSIGNATURE, &self.key.verifying_key());
+        let id = key_id(&self.key_name, WITNESS_KEY, &self.key.verifying_key());
         signature_line(&self.key_name, id, &timestamped)
     }
 
     /// What others need to check the cosignatures, in C2SP's form.
     pub fn verifier_key(&self) -> String {
-        verifier_key(&self.key_name, COSIGNATURE, &self.key.verifying_key())
+        verifier_key(&self.key_name, WITNESS_KEY, &self.key.verifying_key())
     }
 }
 
@@ -65,7 +63,7 @@ pub struct CosignatureVerifier {
 impl CosignatureVerifier {
     /// Reads a verifier key as [`Cosigner::verifier_key`] writes it.
     pub fn new(verifier_key: &str) -> Result<Self, CheckpointError> {
-        let (key_name, key) = parse_verifier_key(verifier_key, COSIGNATURE)?;
+        let (key_name, key) = parse_verifier_key(verifier_key, WITNESS_KEY)?;
         Ok(Self { key_name, key })
     }
 
@@ -76,7 +74,7 @@ impl CosignatureVerifier {
     }
 
     fn is_valid(&self, body: &str, line: &str) -> bool {
-        let id = key_id(&self.key_name, COSIGNATURE, &self.key);
+        let id = key_id(&self.key_name, WITNESS_KEY, &self.key);
         let Some(SignatureLine { key_name, key_id, signature }) = SignatureLine::parse(line) else {
             return false;
         };

@@ -53,6 +53,7 @@ pub mod row_mac;
 pub mod sealed_cursor;
 pub mod session;
 pub mod signal;
+mod signed_note;
 pub mod step;
 pub mod stored;
 pub mod subscription;

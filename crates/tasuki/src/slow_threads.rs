@@ -13,7 +13,7 @@ pub struct SlowThreads(Option<Runtime>);
 impl SlowThreads {
     pub fn start() -> io::Result<Self> {
         let mut threads = Builder::new_multi_thread();
-        threads.thread_name("slow").on_thread_start(give_way).enable_all();
+        threads.thread_name("slow").on_thread_start(slow_thread::give_way).enable_all();
         Ok(Self(Some(threads.build()?)))
     }
 
@@ -28,15 +28,5 @@ impl Drop for SlowThreads {
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
         }
-    }
-}
-
-/// Elsewhere than on Linux a priority is that of the whole process; there the threads only have a
-/// queue of their own.
-fn give_way() {
-    slow_thread::mark();
-    #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::process::nice(slow_thread::NICE) {
-        tracing::warn!(%error, "the slow lane is as fast as the others");
     }
 }

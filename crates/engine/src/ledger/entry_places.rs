@@ -13,13 +13,13 @@ const REMEMBERED_MAX: usize = 1_024;
 
 #[derive(Debug)]
 pub(crate) struct EntryPlaces {
-    whose: Whose,
+    remembers: Remembers,
     known: Mutex<Known>,
 }
 
 /// Of which teamspaces entries are remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Whose {
+pub(crate) enum Remembers {
     All,
     /// Those that are followed now.
     Followed,
@@ -53,8 +53,8 @@ pub(crate) enum NextPlace {
 }
 
 impl EntryPlaces {
-    pub fn of(whose: Whose) -> Self {
-        Self { whose, known: Mutex::default() }
+    pub fn of(remembers: Remembers) -> Self {
+        Self { remembers, known: Mutex::default() }
     }
 
     /// Rings when there is something for the followers of a teamspace.
@@ -63,11 +63,11 @@ impl EntryPlaces {
         if let Some(places) = known.teamspaces.get(teamspace) {
             return places.bell.subscribe();
         }
-        if self.whose == Whose::Followed {
+        if self.remembers == Remembers::Followed {
             known.teamspaces.retain(|_, places| places.bell.receiver_count() > 0);
         }
         let forgotten = known.seen_after.map(|_| known.newest);
-        let forgotten = forgotten.filter(|_| self.whose == Whose::Followed);
+        let forgotten = forgotten.filter(|_| self.remembers == Remembers::Followed);
         let places = Places { forgotten, ..Places::default() };
         known.teamspaces.entry(teamspace.clone()).or_insert(places).bell.subscribe()
     }
@@ -85,7 +85,7 @@ impl EntryPlaces {
             // Most entries come from few teamspaces, which are known.
             match known.teamspaces.get_mut(teamspace) {
                 Some(places) => places.push(seq),
-                None if self.whose == Whose::Followed => {}
+                None if self.remembers == Remembers::Followed => {}
                 None => known.teamspaces.entry(teamspace.clone()).or_default().push(seq),
             }
         }
@@ -102,10 +102,10 @@ impl EntryPlaces {
     pub fn after(&self, teamspace: &TeamspaceId, cursor: u64, n_max: u64) -> NextPlace {
         let known = self.known();
         let nothing = Places::default();
-        let places = match (known.teamspaces.get(teamspace), self.whose) {
+        let places = match (known.teamspaces.get(teamspace), self.remembers) {
             (Some(places), _) => places,
-            (None, Whose::All) => &nothing,
-            (None, Whose::Followed) => return NextPlace::Unknown,
+            (None, Remembers::All) => &nothing,
+            (None, Remembers::Followed) => return NextPlace::Unknown,
         };
         let complete_after = places.forgotten.or(known.seen_after);
         if complete_after.is_none_or(|after| cursor < after) {
@@ -141,7 +141,7 @@ mod tests {
     fn a_listener_neither_wakes_for_other_teamspaces_nor_reads_what_they_announce() {
         let teamspace = |name: &str| name.parse::<TeamspaceId>().expect("a teamspace");
         let (flood, small) = (teamspace("flood"), teamspace("small"));
-        let places = EntryPlaces::of(Whose::All);
+        let places = EntryPlaces::of(Remembers::All);
         let mut bell = places.bell(&small);
         assert_eq!(places.after(&small, 40, 16), NextPlace::Unknown, "it was before the start");
         places.committed((40, 42), [(&small, 42)].into_iter());
@@ -178,7 +178,7 @@ mod tests {
     fn only_teamspaces_that_are_followed_are_remembered() {
         let teamspace = |name: &str| name.parse::<TeamspaceId>().expect("a teamspace");
         let (followed, other) = (teamspace("followed"), teamspace("other"));
-        let places = EntryPlaces::of(Whose::Followed);
+        let places = EntryPlaces::of(Remembers::Followed);
         places.committed((0, 10), [(&followed, 9), (&other, 10)].into_iter());
         assert_eq!(places.after(&followed, 0, 16), NextPlace::Unknown);
         let bell = places.bell(&followed);

@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use crate::aaep::listening::{self, Announced};
 use crate::aaep::sessions;
 use crate::ledger::Ledger;
-use crate::ledger::entry_places::{EntryPlaces, NextPlace, Whose};
+use crate::ledger::entry_places::{EntryPlaces, NextPlace, Remembers};
 use crate::loops::webhooks::Webhooks;
 use crate::ports::store::{Listener, Sequenced, Store, StoreError, StoreReads};
 use crate::read::access::KnownBearers;
@@ -161,8 +161,8 @@ impl Ledger<'_> {
 impl Feed {
     pub(crate) fn new(store: Arc<dyn Store>, caches: Caches) -> Self {
         let (newest, ring) = (watch::channel(0).0, Mutex::default());
-        let (settled, announced) = (watch::channel(0).0, EntryPlaces::of(Whose::All));
-        let teamspaces = EntryPlaces::of(Whose::Followed);
+        let (settled, announced) = (watch::channel(0).0, EntryPlaces::of(Remembers::All));
+        let teamspaces = EntryPlaces::of(Remembers::Followed);
         let tail = Arc::new(Tail { newest, settled, announced, teamspaces, ring, caches });
         let listener: Weak<Tail> = Arc::downgrade(&tail);
         store.listen(listener);

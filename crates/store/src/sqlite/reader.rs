@@ -56,7 +56,7 @@ impl Readers {
                 .name(format!("store-reader-{number}"))
                 .spawn(move || {
                     if is_slow {
-                        give_way();
+                        slow_thread::give_way();
                     }
                     while let Ok(read) = reads.recv() {
                         read(&connection);
@@ -76,7 +76,7 @@ impl Readers {
         read: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Answer<T> {
         match self.at_hand.try_lock() {
-            Ok(connection) if !slow_thread::is_marked() => {
+            Ok(connection) if !slow_thread::is_slow() => {
                 let answer = read(&connection).map_err(broken);
                 Box::pin(std::future::ready(answer))
             }
@@ -89,7 +89,7 @@ impl Readers {
         read: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Answer<T> {
         let (reply, answer) = oneshot::channel();
-        let turn = match slow_thread::is_marked() {
+        let turn = match slow_thread::is_slow() {
             true => READERS,
             false => self.turn.fetch_add(1, Ordering::Relaxed) % READERS,
         };
@@ -106,14 +106,6 @@ impl Readers {
                 Err(TrySendError::Disconnected(_)) => Err(StoreError::Closed),
             }
         })
-    }
-}
-
-/// What is read for slow threads gives way too.
-fn give_way() {
-    #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::process::nice(slow_thread::NICE) {
-        tracing::warn!(%error, "slow reads are as fast as the others");
     }
 }
 

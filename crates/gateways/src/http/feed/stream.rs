@@ -59,7 +59,7 @@ pub async fn follow(
         chunks,
         _place: place,
     };
-    tokio::spawn(slow_lane::share(lane, teamspace, Box::pin(sending.run())));
+    tokio::spawn(slow_lane::run(lane, teamspace, Box::pin(sending.run())));
     let body = Body::from_stream(ReceiverStream::new(stream).map(Ok::<_, Infallible>));
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream; charset=utf-8"),

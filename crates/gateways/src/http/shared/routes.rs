@@ -28,7 +28,7 @@ use crate::http::shared::metrics::{Answered, known_method};
 use crate::http::shared::operation::{Operation, Who};
 use crate::http::shared::problem::Problem;
 use crate::http::shared::query::QueryNotTaken;
-use crate::http::shared::slow_lane::{Answering, Shared};
+use crate::http::shared::slow_lane::{Answering, MeteredRequest};
 use crate::listen::AmbiguousLength;
 use crate::trace_context::{CallerSpan, JoinTrace};
 
@@ -166,7 +166,8 @@ where
             None => handler.call(request, state),
             Some(problem) => Box::pin(ready(problem.into_response())),
         };
-        let answering = Shared::new(Arc::clone(&gateway.slow_lane), answering.instrument(span));
+        let answering =
+            MeteredRequest::new(Arc::clone(&gateway.slow_lane), answering.instrument(span));
         Observing { gateway, route, method, stopwatch, key, answering }
     }
 }
@@ -220,7 +221,7 @@ pub struct Observing {
     method: &'static str,
     stopwatch: Stopwatch,
     key: UsedKey,
-    answering: Shared,
+    answering: MeteredRequest,
 }
 
 impl Future for Observing {

@@ -172,7 +172,7 @@ pub async fn identify(lane: &SlowLane, teamspace: &TeamspaceId, size: Size) {
 pub type Answering = Pin<Box<dyn Future<Output = Response> + Send>>;
 
 /// A request whose work is counted, and which goes on in the slow lane if it says so.
-pub struct Shared {
+pub struct MeteredRequest {
     lane: Arc<SlowLane>,
     work: Instrumented<Answering>,
     teamspace: Option<TeamspaceId>,
@@ -180,7 +180,7 @@ pub struct Shared {
     seconds: f64,
 }
 
-impl Shared {
+impl MeteredRequest {
     pub fn new(lane: Arc<SlowLane>, work: Instrumented<Answering>) -> Self {
         Self { lane, work, teamspace: None, seconds: 0.0 }
     }
@@ -207,7 +207,7 @@ impl Shared {
     }
 }
 
-impl Future for Shared {
+impl Future for MeteredRequest {
     type Output = Response;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Response> {
@@ -252,12 +252,12 @@ impl<T> Drop for Running<T> {
 type Talk = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Runs a socket or a stream until it ends, for as long as need be in the slow lane.
-pub async fn share(lane: Arc<SlowLane>, teamspace: TeamspaceId, talk: Talk) {
-    let mut talk = Counted { lane, teamspace, talk };
+pub async fn run(lane: Arc<SlowLane>, teamspace: TeamspaceId, talk: Talk) {
+    let mut talk = MeteredTalk { lane, teamspace, talk };
     loop {
         match talk.lane.runtime.clone().filter(|_| talk.is_slow()) {
             None => {
-                if talk.turn(Counted::is_slow).await {
+                if talk.turn(MeteredTalk::is_slow).await {
                     return;
                 }
             }
@@ -276,13 +276,13 @@ pub async fn share(lane: Arc<SlowLane>, teamspace: TeamspaceId, talk: Talk) {
     }
 }
 
-struct Counted {
+struct MeteredTalk {
     lane: Arc<SlowLane>,
     teamspace: TeamspaceId,
     talk: Talk,
 }
 
-impl Counted {
+impl MeteredTalk {
     fn is_slow(&self) -> bool {
         self.lane.is_for(&self.teamspace, Size::Unknown)
     }
@@ -337,7 +337,8 @@ mod tests {
                 let thread = std::thread::current().name().unwrap_or_default().to_owned();
                 Response::new(Body::from(thread))
             });
-            let response = Shared::new(Arc::clone(&self.lane), work.instrument(Span::none())).await;
+            let response =
+                MeteredRequest::new(Arc::clone(&self.lane), work.instrument(Span::none())).await;
             let body = axum::body::to_bytes(response.into_body(), 100).await.expect("a body");
             String::from_utf8(body.to_vec()).expect("a name")
         }
@@ -384,7 +385,7 @@ mod tests {
                 tokio::task::yield_now().await;
             }
         });
-        let work = share(Arc::clone(&world.lane), teamspace("busy"), talk);
+        let work = run(Arc::clone(&world.lane), teamspace("busy"), talk);
         let until_slow = async { while seen.recv().await.is_some_and(|it| it != "slow") {} };
         tokio::select! {
             () = work => unreachable!("it goes on"),

@@ -91,7 +91,7 @@ impl Upgrade {
                     let lane = Arc::clone(&gateway.slow_lane);
                     let teamspace = caller.teamspace.clone();
                     let socket = Socket::new(connection, config, gateway, caller).await;
-                    slow_lane::share(lane, teamspace, Box::pin(talk(socket))).await;
+                    slow_lane::run(lane, teamspace, Box::pin(talk(socket))).await;
                 }
                 Err(error) => tracing::debug!(%error, "a socket did not open"),
             }

@@ -120,7 +120,7 @@ pub async fn begin(
     };
     let (lane, teamspace) = (Arc::clone(&gateway.slow_lane), following.teamspace.clone());
     let work = Box::pin(following.run(stream, after, newest));
-    let task = tokio::spawn(slow_lane::share(lane, teamspace, work)).abort_handle();
+    let task = tokio::spawn(slow_lane::run(lane, teamspace, work)).abort_handle();
     let cursor = cursors::moving_place(gateway, &caller.teamspace, after);
     Ok((Subscription { id, task, _listening: listening }, cursor))
 }
