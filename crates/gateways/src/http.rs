@@ -29,11 +29,11 @@ use engine::Engine;
 use engine::aaep::manifest_signing::ManifestSigner;
 use engine::ledger::witness::Witness;
 use protocol::wake::WakeKey;
-use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use crate::listen::ConnectionCounts;
 use crate::proxy::TrustedProxies;
+use crate::slow_lane::SlowLane;
 use crate::trace_context::JoinTrace;
 use admin::state::Admin;
 use agents::state::Agents;
@@ -42,7 +42,6 @@ use messages::state::Messages;
 use shared::gateway::Gateway;
 use shared::problem::Problem;
 use shared::routes::unmatched;
-use shared::slow_lane::SlowLane;
 use webhooks::state::Webhooks;
 use witness::state::Witnessing;
 use ws::state::Ws;
@@ -107,9 +106,9 @@ impl Api {
         self
     }
 
-    /// Lets teamspaces that use more than their share of the processor go on in this runtime.
-    pub fn with_slow_lane(mut self, runtime: Option<Handle>) -> Self {
-        self.gateway.set(|gateway| gateway.slow_lane = SlowLane::new(runtime));
+    /// Counts here who uses how much of the processor. Connections go by the same.
+    pub fn with_slow_lane(mut self, slow_lane: Arc<SlowLane>) -> Self {
+        self.gateway.set(|gateway| gateway.slow_lane = slow_lane);
         self
     }
 

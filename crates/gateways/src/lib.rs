@@ -2,8 +2,8 @@
 //! commands, and results back into its wire format. It has no rule about handoffs and no SQL, and
 //! gateways do not know each other.
 //!
-//! [`listen`] owns connections, with [`tls`], [`proxy`] and [`rate`] beside it; [`http`] is the
-//! API; [`json_rpc`] is AAEP on standard input and output; [`trace_context`] says which trace a
+//! [`listen`] owns connections, with [`tls`], [`proxy`], [`rate`] and [`slow_lane`] beside it;
+//! [`http`] is the API; [`json_rpc`] is AAEP on standard input and output; [`trace_context`] says which trace a
 //! request belongs to.
 
 pub mod body;
@@ -12,5 +12,6 @@ pub mod json_rpc;
 pub mod listen;
 pub mod proxy;
 pub mod rate;
+pub mod slow_lane;
 pub mod tls;
 pub mod trace_context;

@@ -25,6 +25,8 @@ use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 use tokio_rustls::rustls::ServerConfig;
 
+use crate::slow_lane::SlowLane;
+
 use self::admission::Gate;
 use self::connection::{Arrival, Host};
 
@@ -180,10 +182,11 @@ pub async fn serve(
     unanswered: Unanswered,
     limits: ConnectionLimits,
     counts: Arc<ConnectionCounts>,
+    slow_lane: Arc<SlowLane>,
     mut stop: watch::Receiver<bool>,
 ) {
     let gate = Gate::new(&limits, Arc::clone(&counts));
-    let host = Arc::new(Host { router, limits, counts, unanswered });
+    let host = Arc::new(Host { router, limits, counts, unanswered, slow_lane });
     let mut connections = JoinSet::new();
     let mut is_pausing = false;
     loop {

@@ -40,6 +40,7 @@ use crate::scripted::at_work::{self, AtWork};
 use crate::slow_threads::SlowThreads;
 use crate::witnesses::{self, Completeness, Witnesses};
 use crate::{audit, telemetry, usage};
+use gateways::slow_lane::SlowLane;
 
 /// The socket through which the command line reaches a running server.
 pub const CONTROL_SOCKET: &str = "control.sock";
@@ -57,6 +58,7 @@ pub struct Node {
     /// The state of AAEP, for its Unix socket.
     pub aaep: Aaep,
     pub connections: Arc<ConnectionCounts>,
+    pub slow_lane: Arc<SlowLane>,
     loops: Loops,
     /// The scripted agent, if it runs, and whether it is ready.
     scripted: Option<Scripted>,
@@ -119,10 +121,11 @@ impl Node {
         let connections = Arc::new(ConnectionCounts::default());
         let (scripted, compat) = scripted(&config.aaep, &engine, &stopping);
         let slow_threads = SlowThreads::start().context("cannot start threads")?;
+        let slow_lane = SlowLane::new(slow_threads.runtimes());
         let api = api(config, &engine, &connections, stopping)?
             .waking_with(wake_key)
             .witnessing(witness)
-            .with_slow_lane(slow_threads.handle())
+            .with_slow_lane(Arc::clone(&slow_lane))
             .with_compat(compat);
         let Served { router, aaep } = api.serve();
         Ok(Self {
@@ -130,6 +133,7 @@ impl Node {
             router,
             aaep,
             connections,
+            slow_lane,
             loops,
             scripted,
             followers,

@@ -63,6 +63,7 @@ pub async fn run(mut config: Config, demo: Demo) -> Result<()> {
             unanswered,
             limits,
             counts,
+            Arc::clone(&node.slow_lane),
             stopped.clone(),
         ))
     });

@@ -4,6 +4,7 @@
 use std::io;
 
 use engine::slow_thread;
+use gateways::slow_lane::Runtimes;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 /// Ends its threads when it is dropped.
@@ -17,8 +18,10 @@ impl SlowThreads {
         Ok(Self(Some(threads.build()?)))
     }
 
-    pub fn handle(&self) -> Option<Handle> {
-        self.0.as_ref().map(Runtime::handle).cloned()
+    /// These threads, beside those of the caller.
+    pub fn runtimes(&self) -> Option<Runtimes> {
+        let slow = self.0.as_ref().map(Runtime::handle).cloned()?;
+        Some(Runtimes { fast: Handle::current(), slow })
     }
 }
 

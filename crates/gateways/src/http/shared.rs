@@ -17,7 +17,6 @@ pub mod paging;
 pub mod problem;
 pub mod query;
 pub mod routes;
-pub mod slow_lane;
 pub mod socket;
 pub mod sockets;
 pub mod streams;

@@ -26,6 +26,8 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tower::Service;
 
+use crate::slow_lane::{self, SlowLane};
+
 use super::admission::Admission;
 use super::head_timer::{Activity, HeadTimer};
 use super::spare_sleep::{LentSleep, SpareSleep};
@@ -44,6 +46,7 @@ pub(super) struct Host {
     pub(super) limits: ConnectionLimits,
     pub(super) counts: Arc<ConnectionCounts>,
     pub(super) unanswered: Unanswered,
+    pub(super) slow_lane: Arc<SlowLane>,
 }
 
 /// One admitted connection, before its first byte.
@@ -78,6 +81,14 @@ impl Arrival {
     /// Answers requests until the peer leaves, a limit is passed, or the server stops and the
     /// request in flight is answered.
     pub(super) async fn converse<S>(self, stream: S)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let slow_lane = Arc::clone(&self.host.slow_lane);
+        slow_lane::run(slow_lane, None, Box::pin(self.answer_requests(stream))).await;
+    }
+
+    async fn answer_requests<S>(self, stream: S)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {

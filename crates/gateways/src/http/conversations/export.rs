@@ -1,6 +1,8 @@
 //! The export of a conversation: one JSON object per line, with every message and its place in the
 //! ledger. It is streamed while it is read, whatever its length.
 
+use std::sync::Arc;
+
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::header;
@@ -66,8 +68,9 @@ pub async fn export(
     });
     let (pages, stream) = mpsc::channel(PAGES_MAX);
     let ends = Ends { head, end, n_lines, shows_seq: asker.is_server_operator() };
+    let (lane, teamspace) = (Arc::clone(&gateway.slow_lane), asker.caller.teamspace.clone());
     let sending = send(gateway, item.stream, reader, ends, pages);
-    tokio::spawn(async move {
+    lane.spawn(teamspace, async move {
         sending.await;
         drop(place);
     });

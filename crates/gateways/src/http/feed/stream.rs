@@ -20,7 +20,6 @@ use crate::http::shared::cursors;
 use crate::http::shared::gateway::Gateway;
 use crate::http::shared::input::QueryParameters;
 use crate::http::shared::problem::Problem;
-use crate::http::shared::slow_lane;
 use crate::http::shared::streams::OpenStream;
 
 /// How often a quiet stream sends a heartbeat, and the token is checked.
@@ -59,7 +58,7 @@ pub async fn follow(
         chunks,
         _place: place,
     };
-    tokio::spawn(slow_lane::run(lane, teamspace, Box::pin(sending.run())));
+    lane.spawn(teamspace, sending.run());
     let body = Body::from_stream(ReceiverStream::new(stream).map(Ok::<_, Infallible>));
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream; charset=utf-8"),

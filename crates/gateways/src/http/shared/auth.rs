@@ -17,8 +17,8 @@ use crate::http::shared::credential::Credential;
 use crate::http::shared::gateway::Gateway;
 use crate::http::shared::problem::Problem;
 use crate::http::shared::query::{QueryNotTaken, check_no_query};
-use crate::http::shared::slow_lane::{self, Size};
 use crate::listen::Peer;
+use crate::slow_lane::{self, Size};
 
 /// Names the runtime session a caller works in, for provenance.
 pub static SESSION_HEADER: HeaderName = HeaderName::from_static("tasuki-session");

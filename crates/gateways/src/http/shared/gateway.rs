@@ -14,10 +14,10 @@ use tokio::sync::watch;
 use super::credential::Credential;
 use super::metrics::Metrics;
 use super::origin::Origins;
-use super::slow_lane::SlowLane;
 use crate::listen::ConnectionCounts;
 use crate::proxy::TrustedProxies;
 use crate::rate::{RateLimit, RateLimiter};
+use crate::slow_lane::SlowLane;
 use crate::trace_context::JoinTrace;
 
 /// The limits of a request. Each has a defined answer when it is reached.

@@ -10,7 +10,6 @@
 
 use std::future::ready;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::Router;
@@ -20,7 +19,7 @@ use axum::http::{Version, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
 use engine::ports::clock::Stopwatch;
-use tracing::instrument::Instrument;
+use tracing::instrument::{Instrument, Instrumented};
 
 use crate::http::shared::gateway::Gateway;
 use crate::http::shared::input::{KEY_HEADER, UsedKey};
@@ -28,7 +27,6 @@ use crate::http::shared::metrics::{Answered, known_method};
 use crate::http::shared::operation::{Operation, Who};
 use crate::http::shared::problem::Problem;
 use crate::http::shared::query::QueryNotTaken;
-use crate::http::shared::slow_lane::{Answering, MeteredRequest};
 use crate::listen::AmbiguousLength;
 use crate::trace_context::{CallerSpan, JoinTrace};
 
@@ -166,8 +164,7 @@ where
             None => handler.call(request, state),
             Some(problem) => Box::pin(ready(problem.into_response())),
         };
-        let answering =
-            MeteredRequest::new(Arc::clone(&gateway.slow_lane), answering.instrument(span));
+        let answering = answering.instrument(span);
         Observing { gateway, route, method, stopwatch, key, answering }
     }
 }
@@ -214,6 +211,10 @@ fn span_of(
     span
 }
 
+/// The future that axum makes of an `async fn`. It is already boxed, so it can be polled without
+/// pinning it again.
+type Answering = Pin<Box<dyn Future<Output = Response> + Send>>;
+
 /// One request on its way to its answer.
 pub struct Observing {
     gateway: Gateway,
@@ -221,7 +222,7 @@ pub struct Observing {
     method: &'static str,
     stopwatch: Stopwatch,
     key: UsedKey,
-    answering: MeteredRequest,
+    answering: Instrumented<Answering>,
 }
 
 impl Future for Observing {

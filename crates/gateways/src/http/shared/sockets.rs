@@ -18,7 +18,6 @@ use crate::http::shared::auth::{Asker, authenticate};
 use crate::http::shared::gateway::Gateway;
 use crate::http::shared::input::QueryParameters;
 use crate::http::shared::problem::Problem;
-use crate::http::shared::slow_lane;
 use crate::http::shared::socket::Socket;
 use crate::http::shared::streams::OpenStream;
 
@@ -85,13 +84,11 @@ impl Upgrade {
             .write_buffer_size(WRITE_BUFFER_BYTES)
             .max_message_size(Some(message_bytes_max))
             .max_frame_size(Some(message_bytes_max));
-        tokio::spawn(async move {
+        let (lane, teamspace) = (Arc::clone(&gateway.slow_lane), caller.teamspace.clone());
+        lane.spawn(teamspace, async move {
             match self.connection.await {
                 Ok(connection) => {
-                    let lane = Arc::clone(&gateway.slow_lane);
-                    let teamspace = caller.teamspace.clone();
-                    let socket = Socket::new(connection, config, gateway, caller).await;
-                    slow_lane::run(lane, teamspace, Box::pin(talk(socket))).await;
+                    talk(Socket::new(connection, config, gateway, caller).await).await;
                 }
                 Err(error) => tracing::debug!(%error, "a socket did not open"),
             }

@@ -24,7 +24,6 @@ use crate::http::feed::filter::{Filter, FollowInput, SubscriberNews};
 use crate::http::shared::auth::Asker;
 use crate::http::shared::cursors;
 use crate::http::shared::problem::Problem;
-use crate::http::shared::slow_lane;
 use crate::http::ws::frame::{After, Subscribe, conversation_id};
 use crate::http::ws::state::Ws;
 use crate::http::ws::typing::{Listening, Who};
@@ -119,8 +118,7 @@ pub async fn begin(
         n_bytes: 0,
     };
     let (lane, teamspace) = (Arc::clone(&gateway.slow_lane), following.teamspace.clone());
-    let work = Box::pin(following.run(stream, after, newest));
-    let task = tokio::spawn(slow_lane::run(lane, teamspace, work)).abort_handle();
+    let task = lane.spawn(teamspace, following.run(stream, after, newest));
     let cursor = cursors::moving_place(gateway, &caller.teamspace, after);
     Ok((Subscription { id, task, _listening: listening }, cursor))
 }

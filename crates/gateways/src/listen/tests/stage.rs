@@ -71,6 +71,7 @@ impl Server {
             crate::http::unanswered,
             limits,
             Arc::clone(&counts),
+            SlowLane::new(None),
             stopped,
         ));
         Self { address, counts, hold, held, stop, task }

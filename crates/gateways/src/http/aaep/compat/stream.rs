@@ -1,6 +1,7 @@
 //! `GET events`: frames without a name, one `data` line each.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use aaep::shape::Cursor;
 use axum::body::{Body, Bytes};
@@ -46,7 +47,8 @@ pub async fn listen(
         joined.from.or_else(|| resumed(&gateway, &mount, &headers, newest)).unwrap_or(newest);
     let line = CompatLine::open(gateway.clone(), mount.clone(), joined, from).await?;
     let (chunks, stream) = mpsc::channel::<Bytes>(CHUNKS_MAX);
-    tokio::spawn(Sending { gateway, mount, line, chunks, _place: place }.run());
+    let (lane, teamspace) = (Arc::clone(&gateway.slow_lane), mount.asker.caller.teamspace.clone());
+    lane.spawn(teamspace, Sending { gateway, mount, line, chunks, _place: place }.run());
     let body = Body::from_stream(ReceiverStream::new(stream).map(Ok::<_, Infallible>));
     let kind = [
         (header::CONTENT_TYPE, "text/event-stream; charset=utf-8"),
