@@ -4,8 +4,8 @@
 //!
 //! The server has its default settings and a process of its own. The attackers share the machine
 //! with it, but would not in use: their threads run below its priority. The canary is the same on a
-//! server without the quotas: it must break a limit that holds with them, or the measurement shows
-//! nothing.
+//! server without quotas and shares: it must break a limit that holds with them, or the measurement
+//! shows nothing.
 
 pub mod attack;
 pub mod endpoint;
@@ -93,12 +93,12 @@ pub struct Row {
     pub bars: Vec<Bar>,
 }
 
-/// One attack for as long as all together, with the quotas and without.
+/// One attack for as long as all together, with quotas and shares and without.
 #[derive(Debug, Clone, Serialize)]
 pub struct Canary {
     pub kept: Row,
     pub off: Row,
-    /// The limits that hold only with the quotas.
+    /// The limits that hold only with them.
     pub broken: Vec<String>,
 }
 
@@ -140,7 +140,7 @@ pub async fn run(
     if plan.attacks.contains(&CANARY) {
         progress.step("the canary");
         let measured = run_canary(&template, plan.together).await?;
-        let what = format!("limits of `{}` that hold only with the quotas", CANARY.name());
+        let what = format!("limits of `{}` that hold only with quotas and shares", CANARY.name());
         bars.push(at_least(what, 1.0, measured.broken.len() as f64));
         canary = Some(measured);
     }

@@ -32,7 +32,20 @@ const OTHERS_SECONDS: f64 = 60.0;
 const FORGOTTEN_SECONDS: f64 = 0.000_5;
 
 /// The body of a request that is large.
-const LARGE_BYTES: u64 = 64 * 1024;
+const LARGE_BYTES: u64 = 16 * 1024;
+
+/// What a body of unknown length counts as: the longest that most routes take.
+const UNKNOWN_BYTES: u64 = 1024 * 1024;
+
+/// What a teamspace may send in large bodies before it has to wait, while others call.
+const LARGE_BYTES_AT_ONCE: f64 = 4.0 * 1024.0 * 1024.0;
+
+/// How fast it may go on then. The store takes a few milliseconds for a megabyte, and everybody
+/// waits for the store.
+const LARGE_BYTES_PER_SECOND: f64 = 1024.0 * 1024.0;
+
+/// How long a large body may have to wait; otherwise its request is refused.
+const LARGE_WAIT_SECONDS_MAX: f64 = 5.0;
 
 /// How long a connection stays in the slow lane before it is decided again.
 const STAY: Duration = Duration::from_secs(1);
@@ -69,6 +82,8 @@ struct Used {
 struct Recent {
     seconds: f64,
     at: f64,
+    /// When all large bodies so far are paid for.
+    large_until: f64,
 }
 
 impl Recent {
@@ -120,13 +135,30 @@ impl SlowLane {
             used.changed_at = used.last.is_some().then_some(now);
             used.last = Some(teamspace.clone());
         }
-        let has_others = used.changed_at.is_some_and(|at| now - at < OTHERS_SECONDS);
-        let recent = match used.teamspaces.get_mut(teamspace) {
-            Some(recent) => recent,
-            None => used.insert(teamspace, now),
-        };
-        *recent = Recent { seconds: recent.at(now) + seconds, at: now };
-        has_others && (size == Size::Large || recent.seconds > self.share_seconds)
+        let has_others = used.has_others(now);
+        let recent = used.of(teamspace, now);
+        (recent.seconds, recent.at) = (recent.at(now) + seconds, now);
+        has_others && (size != Size::Small || recent.seconds > self.share_seconds)
+    }
+
+    /// How long a request has to wait, or, as an error, when to try again.
+    fn wait_seconds(&self, teamspace: &TeamspaceId, size: Size) -> Result<f64, f64> {
+        let Size::Large { n_bytes } = size else { return Ok(0.0) };
+        let now = self.clock.seconds();
+        let mut used = self.lock();
+        if self.runtimes.is_none() || !used.has_others(now) {
+            return Ok(0.0);
+        }
+        let recent = used.of(teamspace, now);
+        let paid_at = recent.large_until.max(now);
+        let wait = paid_at - now - LARGE_BYTES_AT_ONCE / LARGE_BYTES_PER_SECOND;
+        if wait > LARGE_WAIT_SECONDS_MAX {
+            return Err(wait);
+        }
+        #[expect(clippy::cast_precision_loss, reason = "bodies are far smaller")]
+        let seconds = n_bytes as f64 / LARGE_BYTES_PER_SECOND;
+        recent.large_until = paid_at + seconds;
+        Ok(wait.max(0.0))
     }
 
     fn lock(&self) -> MutexGuard<'_, Used> {
@@ -135,30 +167,44 @@ impl SlowLane {
 }
 
 impl Used {
-    fn insert(&mut self, teamspace: &TeamspaceId, now: f64) -> &mut Recent {
-        if self.teamspaces.len() >= TEAMSPACES_MAX {
-            self.teamspaces.retain(|_, recent| recent.at(now) > FORGOTTEN_SECONDS);
+    fn has_others(&self, now: f64) -> bool {
+        self.changed_at.is_some_and(|at| now - at < OTHERS_SECONDS)
+    }
+
+    fn of(&mut self, teamspace: &TeamspaceId, now: f64) -> &mut Recent {
+        if !self.teamspaces.contains_key(teamspace) {
+            if self.teamspaces.len() >= TEAMSPACES_MAX {
+                self.teamspaces.retain(|_, recent| {
+                    recent.at(now) > FORGOTTEN_SECONDS || recent.large_until > now
+                });
+            }
+            self.teamspaces.insert(teamspace.clone(), Recent::default());
         }
-        self.teamspaces.entry(teamspace.clone()).or_default()
+        self.teamspaces.get_mut(teamspace).expect("it was just made")
     }
 }
 
 /// What is known of the work of a request before it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
-    Unknown,
+    Small,
     /// It has a large body, or one of unknown length. Several of them at once would use up the
     /// share before the first of them is counted.
-    Large,
+    Large {
+        n_bytes: u64,
+    },
 }
 
 impl Size {
     pub fn of(headers: &HeaderMap) -> Self {
-        let length = headers.get(header::CONTENT_LENGTH).and_then(|it| it.to_str().ok());
-        let is_small = |text: &str| text.parse().is_ok_and(|n_bytes: u64| n_bytes <= LARGE_BYTES);
-        match headers.contains_key(header::TRANSFER_ENCODING) || !length.is_none_or(is_small) {
-            true => Size::Large,
-            false => Size::Unknown,
+        if headers.contains_key(header::TRANSFER_ENCODING) {
+            return Size::Large { n_bytes: UNKNOWN_BYTES };
+        }
+        let Some(length) = headers.get(header::CONTENT_LENGTH) else { return Size::Small };
+        let n_bytes = length.to_str().ok().and_then(|text| text.parse().ok());
+        match n_bytes.unwrap_or(UNKNOWN_BYTES) {
+            ..=LARGE_BYTES => Size::Small,
+            n_bytes => Size::Large { n_bytes },
         }
     }
 }
@@ -168,12 +214,25 @@ thread_local! {
     static SAID: RefCell<Option<(TeamspaceId, Size)>> = const { RefCell::new(None) };
 }
 
-/// Says whose request it is. If it belongs in the slow lane, its connection goes on there.
-pub async fn identify(lane: &SlowLane, teamspace: &TeamspaceId, size: Size) {
+/// Its teamspace sent too much in large bodies.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TooMuch {
+    pub retry_seconds: f64,
+}
+
+/// Says whose request it is. If it belongs in the slow lane, its connection goes on there; if its
+/// body is large, it may have to wait.
+pub async fn identify(lane: &SlowLane, teamspace: &TeamspaceId, size: Size) -> Result<(), TooMuch> {
     SAID.set(Some((teamspace.clone(), size)));
     if !slow_thread::is_slow() && lane.is_for(teamspace, size) {
         tokio::task::yield_now().await;
     }
+    let wait = lane.wait_seconds(teamspace, size);
+    let wait = wait.map_err(|retry_seconds| TooMuch { retry_seconds })?;
+    if wait > 0.0 {
+        tokio::time::sleep(Duration::from_secs_f64(wait)).await;
+    }
+    Ok(())
 }
 
 /// Work in the slow lane. It ends when the one who waits for it does.
@@ -206,7 +265,7 @@ pub async fn run(lane: Arc<SlowLane>, teamspace: Option<TeamspaceId>, talk: Talk
     let Some(Runtimes { slow, .. }) = lane.runtimes.clone() else {
         return talk.await;
     };
-    let mut talk = MeteredTalk { lane, teamspace, size: Size::Unknown, talk };
+    let mut talk = MeteredTalk { lane, teamspace, size: Size::Small, talk };
     loop {
         if talk.turn(|is_slow| is_slow).await {
             return;
@@ -274,6 +333,8 @@ mod tests {
         name.parse().expect("a teamspace")
     }
 
+    const LARGE: Size = Size::Large { n_bytes: UNKNOWN_BYTES };
+
     fn this_thread() -> String {
         std::thread::current().name().unwrap_or_default().to_owned()
     }
@@ -297,7 +358,7 @@ mod tests {
         async fn answers_on(&self, name: &'static str, size: Size) -> String {
             let (lane, (answer, answered)) = (Arc::clone(&self.lane), oneshot::channel());
             let talk = async move {
-                identify(&lane, &teamspace(name), size).await;
+                identify(&lane, &teamspace(name), size).await.expect("it is little");
                 answer.send(this_thread()).expect("it is waited for");
             };
             run(Arc::clone(&self.lane), None, Box::pin(talk)).await;
@@ -305,7 +366,7 @@ mod tests {
         }
 
         fn use_up(&self, name: &str) {
-            self.lane.count(&teamspace(name), Size::Unknown, 1_000.0);
+            self.lane.count(&teamspace(name), Size::Small, 1_000.0);
         }
     }
 
@@ -321,21 +382,21 @@ mod tests {
     async fn only_one_that_uses_more_than_its_share_beside_others_is_slow() {
         let world = World::new();
         world.use_up("busy");
-        assert_ne!(world.answers_on("busy", Size::Unknown).await, "slow", "it is alone");
-        assert_ne!(world.answers_on("calm", Size::Unknown).await, "slow");
-        assert_eq!(world.answers_on("busy", Size::Unknown).await, "slow");
-        assert_ne!(world.answers_on("calm", Size::Unknown).await, "slow");
-        assert_eq!(world.answers_on("calm", Size::Large).await, "slow");
+        assert_ne!(world.answers_on("busy", Size::Small).await, "slow", "it is alone");
+        assert_ne!(world.answers_on("calm", Size::Small).await, "slow");
+        assert_eq!(world.answers_on("busy", Size::Small).await, "slow");
+        assert_ne!(world.answers_on("calm", Size::Small).await, "slow");
+        assert_eq!(world.answers_on("calm", LARGE).await, "slow");
         let none = World { lane: SlowLane::new(None), runtime: None };
         none.use_up("calm");
         none.use_up("busy");
-        assert_ne!(none.answers_on("busy", Size::Unknown).await, "slow", "there is no such lane");
+        assert_ne!(none.answers_on("busy", Size::Small).await, "slow", "there is no such lane");
     }
 
     #[tokio::test]
     async fn a_connection_moves_when_its_teamspace_has_used_its_share_and_returns_later() {
         let world = World::new();
-        world.lane.count(&teamspace("calm"), Size::Unknown, 0.0);
+        world.lane.count(&teamspace("calm"), Size::Small, 0.0);
         let (threads, mut seen) = mpsc::channel(1);
         let talk = async move {
             while threads.send(this_thread()).await.is_ok() {
@@ -344,10 +405,37 @@ mod tests {
         };
         world.lane.spawn(teamspace("busy"), talk);
         assert_ne!(seen.recv().await.expect("it runs"), "slow");
-        world.lane.count(&teamspace("busy"), Size::Unknown, 10.0 * world.lane.share_seconds);
+        world.lane.count(&teamspace("busy"), Size::Small, 10.0 * world.lane.share_seconds);
         while seen.recv().await.expect("it runs") != "slow" {}
         // What it used is forgotten with time.
         while seen.recv().await.expect("it runs") == "slow" {}
+    }
+
+    #[tokio::test]
+    async fn large_bodies_beside_others_wait_and_then_are_refused() {
+        let world = World::new();
+        let wait = |name| world.lane.wait_seconds(&teamspace(name), LARGE);
+        let n_at_once = (LARGE_BYTES_AT_ONCE / UNKNOWN_BYTES as f64) as usize;
+        world.lane.is_for(&teamspace("busy"), Size::Small);
+        for _ in 0..10 * n_at_once {
+            assert_eq!(wait("busy"), Ok(0.0), "it is alone");
+        }
+        world.lane.is_for(&teamspace("calm"), Size::Small);
+        for _ in 0..n_at_once {
+            assert_eq!(wait("busy"), Ok(0.0));
+        }
+        let mut waits = Vec::new();
+        let retry = loop {
+            match wait("busy") {
+                Ok(seconds) => waits.push(seconds),
+                Err(retry) => break retry,
+            }
+        };
+        assert!(waits.is_sorted() && waits.len() > 4, "{waits:?}");
+        assert!(waits.iter().all(|seconds| *seconds <= LARGE_WAIT_SECONDS_MAX), "{waits:?}");
+        assert!(retry > LARGE_WAIT_SECONDS_MAX);
+        assert_eq!(wait("calm"), Ok(0.0));
+        assert_eq!(world.lane.wait_seconds(&teamspace("busy"), Size::Small), Ok(0.0));
     }
 
     #[tokio::test]

@@ -121,7 +121,8 @@ impl Node {
         let connections = Arc::new(ConnectionCounts::default());
         let (scripted, compat) = scripted(&config.aaep, &engine, &stopping);
         let slow_threads = SlowThreads::start().context("cannot start threads")?;
-        let slow_lane = SlowLane::new(slow_threads.runtimes());
+        let slow_lane =
+            SlowLane::new(slow_threads.runtimes().filter(|_| config.limits.fair_shares));
         let api = api(config, &engine, &connections, stopping)?
             .waking_with(wake_key)
             .witnessing(witness)

@@ -28,7 +28,7 @@ pub struct NeighboursArgs {
     /// The executable to measure, such as that of another release [default: this one]
     #[arg(long, value_name = "FILE")]
     server: Option<PathBuf>,
-    /// Exit with 1 if a limit is not met, or if `uploads` without quotas breaks none
+    /// Exit with 1 if a limit is not met, or if `uploads` without quotas and shares breaks none
     #[arg(long)]
     check: bool,
     /// Print JSON instead of tables
@@ -99,12 +99,12 @@ fn show(report: &NeighboursReport) {
     ];
     let mut rows = report.rows.clone();
     if let Some(Canary { kept, off, .. }) = &report.canary {
-        let off = Row { attack: format!("{}, no quotas", off.attack), ..off.clone() };
+        let off = Row { attack: format!("{}, no shares", off.attack), ..off.clone() };
         rows.extend([kept.clone(), off]);
     }
     output::line(&format!("{}\n", output::table(&header, rows.iter().map(shown).collect())));
     if let Some(canary) = &report.canary {
-        output::line(&format!("Only with the quotas: {}\n", canary.broken.join(", ")));
+        output::line(&format!("Only with quotas and shares: {}\n", canary.broken.join(", ")));
     }
     for row in &rows {
         for bar in row.bars.iter().filter(|bar| !bar.met) {

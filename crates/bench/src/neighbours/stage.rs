@@ -43,7 +43,7 @@ pub struct Customer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shares {
     Kept,
-    /// The canary: no use is limited.
+    /// The canary: no use is limited, and nobody gives way.
     Off,
 }
 
@@ -98,7 +98,7 @@ impl Template {
         stores::copy_folder(&self.folder, &folder, Growing::Real)?;
         let mut settings = match shares {
             Shares::Kept => Vec::new(),
-            Shares::Off => child::unlimited(),
+            Shares::Off => child::unlimited().into_iter().chain([no_shares()]).collect(),
         };
         // The endpoints of all are on this machine.
         let allowed = "true".to_owned();
@@ -131,6 +131,10 @@ fn bytes_in(folder: &Path) -> Result<u64> {
         };
     }
     Ok(bytes)
+}
+
+fn no_shares() -> (String, String) {
+    ("TASUKI_LIMITS_FAIR_SHARES".to_owned(), "false".to_owned())
 }
 
 async fn team(client: &Client, teamspace: &str) -> Result<Team> {

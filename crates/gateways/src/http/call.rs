@@ -76,14 +76,15 @@ impl Call {
     /// Asks the router, and returns its answer.
     pub async fn run(self, operations: Router, who: Identity) -> Response {
         let Self { method, uri, body, key } = self;
-        let mut request = Request::new(
-            body.map_or_else(Body::empty, |body| Body::from(Value::Object(body).to_string())),
-        );
+        let body = body.map(|body| Value::Object(body).to_string()).unwrap_or_default();
+        let n_bytes = body.len();
+        let mut request = Request::new(Body::from(body));
         *request.method_mut() = method;
         *request.uri_mut() = uri.parse().expect("what is not plain was escaped");
         *request.headers_mut() = who.headers;
         let json = HeaderValue::from_static("application/json");
         request.headers_mut().insert(header::CONTENT_TYPE, json);
+        request.headers_mut().insert(header::CONTENT_LENGTH, n_bytes.into());
         request.headers_mut().insert(header::HOST, HeaderValue::from_static("tasuki"));
         if let Some(key) = key {
             request.headers_mut().insert(KEY_HEADER.clone(), key);

@@ -18,7 +18,7 @@ use crate::http::shared::gateway::Gateway;
 use crate::http::shared::problem::Problem;
 use crate::http::shared::query::{QueryNotTaken, check_no_query};
 use crate::listen::Peer;
-use crate::slow_lane::{self, Size};
+use crate::slow_lane::{self, Size, TooMuch};
 
 /// Names the runtime session a caller works in, for provenance.
 pub static SESSION_HEADER: HeaderName = HeaderName::from_static("tasuki-session");
@@ -89,7 +89,8 @@ pub async fn authenticate(gateway: &Gateway, parts: &Parts) -> Result<Asker, Pro
         Credential::Local | Credential::Open => {}
     }
     let size = Size::of(&parts.headers);
-    slow_lane::identify(&gateway.slow_lane, &asker.caller.teamspace, size).await;
+    let identified = slow_lane::identify(&gateway.slow_lane, &asker.caller.teamspace, size).await;
+    identified.map_err(|TooMuch { retry_seconds }| Problem::too_large_too_often(retry_seconds))?;
     Ok(asker)
 }
 

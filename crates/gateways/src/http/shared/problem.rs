@@ -200,6 +200,16 @@ impl Problem {
         Self::new("rate_limited", "too many requests with this token").retry_after(seconds)
     }
 
+    pub fn too_large_too_often(retry_seconds: f64) -> Self {
+        let detail = "this teamspace sends more in large bodies than others leave room for";
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a few seconds"
+        )]
+        Self::new("rate_limited", detail).retry_after(retry_seconds.ceil() as u64)
+    }
+
     pub fn one_host() -> Self {
         Self::new("host_invalid", "Host: expected exactly one such header").field("Host")
     }
