@@ -52,9 +52,6 @@ const SENT_MIB_PER_MINUTE: f64 = 1_024.0;
 /// A byte that is sent is stored once, and waits in the write-ahead log meanwhile.
 const DISK_PER_BYTE: f64 = 2.0;
 
-/// The lowest priority: attackers on other machines would not take the server's processor.
-const NICER: i32 = 19;
-
 /// The attack that uses up the most.
 pub const CANARY: Attack = Attack::Uploads;
 
@@ -224,6 +221,20 @@ fn read(count: &AtomicU64) -> u64 {
     count.load(Ordering::Relaxed)
 }
 
+/// From now on the calling thread runs only while the processor has nothing else to do: neighbours
+/// on other machines would not take the server's processor.
+fn give_way() -> Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        use thread_priority::{NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy};
+        let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
+        let (thread, lowest) = (thread_priority::thread_native_id(), ThreadPriority::Min);
+        let lowered = thread_priority::set_thread_priority_and_policy(thread, lowest, idle);
+        lowered.map_err(|error| anyhow!("cannot lower the priority: {error:?}"))?;
+    }
+    Ok(())
+}
+
 /// The neighbours, on a thread of their own, until they are stopped.
 fn load(
     template: &Template,
@@ -235,8 +246,7 @@ fn load(
     let address = stage.server.address;
     let (honest, hostile) = (Arc::clone(&template.honest), Arc::clone(&template.hostile));
     std::thread::spawn(move || {
-        // Of this thread alone, as Linux has it.
-        rustix::process::nice(NICER).context("cannot lower the priority")?;
+        give_way()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
             let working = async {

@@ -115,6 +115,14 @@ pub struct Loops {
     others: Loop,
 }
 
+/// Wakes the followers of teamspaces that have many, until the server stops.
+async fn wake_followers(feed: Arc<Feed>, mut stopped: watch::Receiver<bool>) {
+    tokio::select! {
+        () = feed.wake_late() => {}
+        _ = stopped.wait_for(|stopped| *stopped) => {}
+    }
+}
+
 /// Tasks that end together.
 #[derive(Debug)]
 struct Loop {
@@ -230,6 +238,7 @@ impl Engine {
         self.outside.set(Arc::clone(&adapter));
         let (stop, stopped) = watch::channel(false);
         let tasks = vec![
+            tokio::spawn(wake_followers(Arc::clone(&self.feed), stopped.clone())),
             tokio::spawn(announce::run(self.clone(), stopped.clone())),
             tokio::spawn(notices::run(self.clone(), stopped.clone())),
             tokio::spawn(connections::run(self.clone(), stopped.clone())),

@@ -1,20 +1,32 @@
 //! Where the entries of a teamspace are, or those that concern its AAEP listeners. Who follows them
 //! wakes for these and reads no others, however much other teamspaces write.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
 
 use protocol::ids::TeamspaceId;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
+
+use crate::ports::clock::pause;
 
 /// Entries that are remembered of each teamspace, by their numbers. A follower that is further
 /// behind reads the whole ledger up to the first of them.
 const REMEMBERED_MAX: usize = 1_024;
 
+/// Followers of a teamspace that are woken with each commit. Waking takes time, and everybody's
+/// commits wait for it: if there are more, they are woken together with those of later commits.
+const WOKEN_AT_ONCE_MAX: usize = 64;
+
+/// How long later commits have to join.
+const LATE_AFTER: Duration = Duration::from_millis(10);
+
 #[derive(Debug)]
 pub(crate) struct EntryPlaces {
     remembers: Remembers,
     known: Mutex<Known>,
+    /// There are followers to be woken late.
+    is_late: Notify,
 }
 
 /// Of which teamspaces entries are remembered.
@@ -31,6 +43,10 @@ struct Known {
     seen_after: Option<u64>,
     newest: u64,
     teamspaces: HashMap<TeamspaceId, Places>,
+    /// Those with many followers that are still to be woken.
+    late: HashSet<TeamspaceId>,
+    /// Whether they will be woken.
+    has_waker: bool,
 }
 
 #[derive(Debug, Default)]
@@ -54,7 +70,7 @@ pub(crate) enum NextPlace {
 
 impl EntryPlaces {
     pub fn of(remembers: Remembers) -> Self {
-        Self { remembers, known: Mutex::default() }
+        Self { remembers, known: Mutex::default(), is_late: Notify::new() }
     }
 
     /// Rings when there is something for the followers of a teamspace.
@@ -89,12 +105,43 @@ impl EntryPlaces {
                 None => known.teamspaces.entry(teamspace.clone()).or_default().push(seq),
             }
         }
+        let Known { teamspaces, late, has_waker, .. } = &mut *known;
         for (teamspace, seq) in entries {
-            let places = known.teamspaces.get(teamspace);
+            let places = teamspaces.get(teamspace);
             // Once for all entries of a group.
-            if let Some(places) = places.filter(|it| it.entries.back() == Some(&seq)) {
+            let Some(places) = places.filter(|it| it.entries.back() == Some(&seq)) else {
+                continue;
+            };
+            if *has_waker && places.bell.receiver_count() > WOKEN_AT_ONCE_MAX {
+                late.insert(teamspace.clone());
+                self.is_late.notify_one();
+            } else {
                 places.bell.send_replace(seq);
             }
+        }
+    }
+
+    /// Wakes the followers of teamspaces that have many, until it is dropped.
+    pub async fn wake_late(&self) {
+        self.known().has_waker = true;
+        let _waker = Waker(self);
+        loop {
+            self.is_late.notified().await;
+            pause(LATE_AFTER).await;
+            self.ring_late();
+        }
+    }
+
+    fn ring_late(&self) {
+        let mut known = self.known();
+        let late = std::mem::take(&mut known.late);
+        let bells = late.iter().filter_map(|teamspace| known.teamspaces.get(teamspace));
+        let bells = bells.filter_map(|places| Some((places.bell.clone(), *places.entries.back()?)));
+        let bells: Vec<_> = bells.collect();
+        drop(known);
+        // Not while the next commit waits for the lock.
+        for (bell, newest) in bells {
+            bell.send_replace(newest);
         }
     }
 
@@ -121,6 +168,16 @@ impl EntryPlaces {
 
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().expect("nothing panics while holding the places")
+    }
+}
+
+/// While it lives, followers may be woken late.
+struct Waker<'p>(&'p EntryPlaces);
+
+impl Drop for Waker<'_> {
+    fn drop(&mut self) {
+        self.0.known().has_waker = false;
+        self.0.ring_late();
     }
 }
 
@@ -172,6 +229,34 @@ mod tests {
             places.after(&flood, first, 1),
             NextPlace::From { first: first + 1, last: first + 1 }
         );
+    }
+
+    #[tokio::test]
+    async fn many_followers_are_woken_once_for_several_commits() {
+        let team: TeamspaceId = "crowded".parse().expect("a teamspace");
+        let places = EntryPlaces::of(Remembers::Followed);
+        let mut bells: Vec<_> = (0..=WOKEN_AT_ONCE_MAX).map(|_| places.bell(&team)).collect();
+        let commit = |seq| places.committed((seq - 1, seq), [(&team, seq)].into_iter());
+        commit(1);
+        assert!(bells[0].has_changed().unwrap(), "nobody else would wake it");
+        bells.iter_mut().for_each(|bell| bell.mark_unchanged());
+        let mut last = bells.pop().unwrap();
+        let checked = async {
+            // Until the other one waits.
+            tokio::task::yield_now().await;
+            (2..100).for_each(commit);
+            assert!(!last.has_changed().unwrap());
+            last.changed().await.unwrap();
+            assert_eq!(*last.borrow_and_update(), 99);
+            // With one follower less there are few enough again.
+            drop(last);
+            commit(100);
+            assert!(bells[0].has_changed().unwrap());
+        };
+        tokio::select! {
+            () = places.wake_late() => unreachable!("it goes on"),
+            () = checked => {}
+        }
     }
 
     #[test]

@@ -202,6 +202,12 @@ impl Feed {
         &self.tail.announced
     }
 
+    /// Wakes the followers of teamspaces that have many.
+    pub(crate) async fn wake_late(&self) {
+        let Tail { teamspaces, announced, .. } = &*self.tail;
+        tokio::join!(teamspaces.wake_late(), announced.wake_late());
+    }
+
     /// The entries in memory, the newest first.
     pub(crate) fn newest_first(&self) -> Vec<Arc<Followed>> {
         self.tail.lock_ring().entries.iter().rev().cloned().collect()
@@ -433,7 +439,7 @@ impl Followed {
     }
 
     /// About what it takes in memory, as a text and as an event.
-    pub(crate) fn n_bytes(&self) -> usize {
+    pub fn n_bytes(&self) -> usize {
         2 * self.sequenced.entry.body.text().map_or(0, str::len) + 400
     }
 

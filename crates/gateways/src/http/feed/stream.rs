@@ -20,7 +20,7 @@ use crate::http::shared::cursors;
 use crate::http::shared::gateway::Gateway;
 use crate::http::shared::input::QueryParameters;
 use crate::http::shared::problem::Problem;
-use crate::http::shared::streams::OpenStream;
+use crate::http::shared::streams::{OpenStream, Unread};
 
 /// How often a quiet stream sends a heartbeat, and the token is checked.
 const BEAT: Span = Span::from_millis(1_000);
@@ -81,6 +81,20 @@ fn start(
     given.map_or(Ok(newest), |given| cursors::events_after(gateway, asker, given, newest))
 }
 
+/// A chunk that gives its room back when it was sent.
+fn held_until_sent(text: Vec<u8>, unread: Unread) -> Bytes {
+    struct Held {
+        text: Vec<u8>,
+        _unread: Unread,
+    }
+    impl AsRef<[u8]> for Held {
+        fn as_ref(&self) -> &[u8] {
+            &self.text
+        }
+    }
+    Bytes::from_owner(Held { text, _unread: unread })
+}
+
 /// One open stream.
 struct Sending {
     gateway: Gateway,
@@ -137,12 +151,19 @@ impl Sending {
             let is_stop = matches!(next, FeedStep::Stop) || !self.is_still_allowed().await;
             let chunk = match next {
                 _ if is_stop => self.closing(),
-                FeedStep::Page(page) => match self.render(&page).await {
-                    Ok(chunk) => chunk,
-                    // The stream ends without a message: a client that reconnects resumes at its
-                    // cursor.
-                    Err(_problem) => return,
-                },
+                FeedStep::Page(page) => {
+                    let held = tokio::select! {
+                        held = self.hold(&page) => held,
+                        () = self.chunks.closed() => return,
+                        _ = stopping.wait_for(|stopping| *stopping) => return,
+                    };
+                    match self.render(&page).await {
+                        Ok(text) => held_until_sent(text, held),
+                        // The stream ends without a message: a client that reconnects resumes at
+                        // its cursor.
+                        Err(_problem) => return,
+                    }
+                }
                 FeedStep::Beat | FeedStep::Stop => self.beat(),
             };
             if !chunk.is_empty() && self.chunks.send(chunk).await.is_err() || is_stop {
@@ -151,7 +172,13 @@ impl Sending {
         }
     }
 
-    async fn render(&self, page: &[Arc<Followed>]) -> Result<Bytes, Problem> {
+    /// Waits for room among what waits for the readers of the teamspace.
+    async fn hold(&self, page: &[Arc<Followed>]) -> Unread {
+        let n_bytes = page.iter().map(|followed| followed.n_bytes()).sum();
+        self.gateway.streams.hold(&self.filter.caller.teamspace, n_bytes).await
+    }
+
+    async fn render(&self, page: &[Arc<Followed>]) -> Result<Vec<u8>, Problem> {
         let mut text = Vec::new();
         let key = self.gateway.engine.cursor_key();
         for followed in page {
@@ -177,7 +204,7 @@ impl Sending {
             text.extend_from_slice(entry.as_bytes());
             text.extend_from_slice(b"\n\n");
         }
-        Ok(Bytes::from(text))
+        Ok(text)
     }
 
     /// Advances the client's cursor even when nothing passes its filter.

@@ -9,7 +9,7 @@ use engine::Engine;
 use protocol::caller::Principal;
 use protocol::ids::TeamspaceId;
 use protocol::json::Bounds;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use super::credential::Credential;
 use super::metrics::Metrics;
@@ -132,6 +132,8 @@ pub struct OpenStreams {
 pub struct StreamOwners {
     pub credentials: HashMap<Credential, usize>,
     pub teamspaces: HashMap<TeamspaceId, usize>,
+    /// What the streams of a teamspace may still hold for their readers, in bytes.
+    pub unread: HashMap<TeamspaceId, Arc<Semaphore>>,
 }
 
 impl std::fmt::Debug for Gateway {

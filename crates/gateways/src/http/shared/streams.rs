@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use engine::loops::connections::OpenConnection;
 use protocol::caller::{Caller, Principal};
 use protocol::ids::TeamspaceId;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::http::shared::auth::Asker;
 use crate::http::shared::credential::Credential;
@@ -16,6 +17,29 @@ use crate::http::shared::problem::Problem;
 
 /// The part of all streams that one teamspace cannot take: one in so many.
 const OTHERS_SHARE: usize = 4;
+
+/// What the streams and sockets of one teamspace hold for their readers, in bytes. Beyond it they
+/// wait until something was read; who reads nothing is cut off.
+const UNREAD_BYTES_MAX: u32 = 64 * 1024 * 1024;
+
+/// The place of something that waits for a reader, given back when dropped.
+pub type Unread = OwnedSemaphorePermit;
+
+impl OpenStreams {
+    /// Waits until the streams of a teamspace may hold so many bytes more.
+    pub async fn hold(&self, teamspace: &TeamspaceId, n_bytes: usize) -> Unread {
+        let places = {
+            let mut owners = self.by_owner.lock().expect("nothing panics in here");
+            let places = owners.unread.entry(teamspace.clone()).or_insert_with(|| {
+                Arc::new(Semaphore::new(usize::try_from(UNREAD_BYTES_MAX).unwrap_or(usize::MAX)))
+            });
+            Arc::clone(places)
+        };
+        // One that is longer than all may hold takes all of it.
+        let n_places = u32::try_from(n_bytes).unwrap_or(UNREAD_BYTES_MAX).min(UNREAD_BYTES_MAX);
+        places.acquire_many_owned(n_places).await.expect("it is never closed")
+    }
+}
 
 /// A counted place among the open streams, given back when dropped.
 pub struct OpenStream {
@@ -66,6 +90,9 @@ impl Drop for OpenStream {
         let mut owners = self.streams.by_owner.lock().expect("nothing panics in here");
         give_back(&mut owners.credentials, &self.credential);
         give_back(&mut owners.teamspaces, &self.teamspace);
+        if !owners.teamspaces.contains_key(&self.teamspace) {
+            owners.unread.remove(&self.teamspace);
+        }
     }
 }
 

@@ -351,7 +351,7 @@ impl OpenSocket {
     async fn pass_on(&mut self, news: Option<News>) -> Result<(), Farewell> {
         self.connection.check().await?;
         match news {
-            Some(News::Frames(frames)) => {
+            Some(News::Frames(frames, _unread)) => {
                 for frame in frames {
                     self.socket.feed(Message::Text(frame)).await?;
                 }

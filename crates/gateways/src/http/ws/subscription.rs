@@ -24,6 +24,7 @@ use crate::http::feed::filter::{Filter, FollowInput, SubscriberNews};
 use crate::http::shared::auth::Asker;
 use crate::http::shared::cursors;
 use crate::http::shared::problem::Problem;
+use crate::http::shared::streams::Unread;
 use crate::http::ws::frame::{After, Subscribe, conversation_id};
 use crate::http::ws::state::Ws;
 use crate::http::ws::typing::{Listening, Who};
@@ -48,7 +49,8 @@ const PLACE_EVERY: Span = Span::from_millis(10_000);
 /// What a connection passes on to its peer.
 #[derive(Debug)]
 pub enum News {
-    Frames(Vec<Utf8Bytes>),
+    /// With their place among what waits for the readers of the teamspace.
+    Frames(Vec<Utf8Bytes>, Option<Unread>),
     /// The ledger could not be read; a client that reconnects resumes at its last cursor.
     Broken,
 }
@@ -306,7 +308,8 @@ impl Following {
             return Ok(());
         }
         let frames = std::mem::take(&mut self.waiting);
-        self.n_bytes = 0;
-        self.news.send(News::Frames(frames)).await.map_err(|_| Ended::Unread)
+        let n_bytes = std::mem::take(&mut self.n_bytes);
+        let unread = self.gateway.streams.hold(&self.teamspace, n_bytes).await;
+        self.news.send(News::Frames(frames, Some(unread))).await.map_err(|_| Ended::Unread)
     }
 }

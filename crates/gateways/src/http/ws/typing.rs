@@ -71,7 +71,7 @@ impl Typing {
         let listeners = self.listeners();
         let here = listeners.by_conversation.get(stream).into_iter().flatten();
         for listener in here.filter(|listener| listener.who == *whom) {
-            let _ = listener.news.try_send(News::Frames(vec![frame.into()]));
+            let _ = listener.news.try_send(News::Frames(vec![frame.into()], None));
         }
     }
 
