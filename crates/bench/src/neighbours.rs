@@ -63,6 +63,8 @@ pub struct NeighboursPlan {
     /// Each on its own.
     pub attacks: Vec<Attack>,
     pub each: Duration,
+    /// How often each is measured, in turns with the honest neighbours.
+    pub rounds: usize,
     /// All of them at once, and the canary.
     pub together: Duration,
 }
@@ -83,11 +85,19 @@ pub struct NeighboursReport {
 pub struct Row {
     pub attack: String,
     pub seconds: f64,
+    /// By their slowdowns.
+    pub rounds: Vec<Round>,
+    /// The median of all rounds; of the other limits the worst.
+    pub slowdown: f64,
+    pub bars: Vec<Bar>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Round {
     pub hostile: Measured,
     pub honest: Measured,
     /// The victim's 99th percentiles, the first against the second.
     pub slowdown: f64,
-    pub bars: Vec<Bar>,
 }
 
 /// One attack for as long as all together, with quotas and shares and without.
@@ -128,10 +138,11 @@ pub async fn run(
     let mut rows = Vec::new();
     for &attack in &plan.attacks {
         progress.step(attack.name());
-        rows.push(row(&template, &[attack], plan.each, Shares::Kept).await?);
+        let length = (plan.each, plan.rounds);
+        rows.push(row(&template, &[attack], length, Shares::Kept).await?);
     }
     progress.step("all together");
-    rows.push(row(&template, &plan.attacks, plan.together, Shares::Kept).await?);
+    rows.push(row(&template, &plan.attacks, (plan.together, 1), Shares::Kept).await?);
     let mut bars = sum_up(&rows);
     let mut canary = None;
     if plan.attacks.contains(&CANARY) {
@@ -146,8 +157,8 @@ pub async fn run(
 }
 
 async fn run_canary(template: &Arc<Template>, window: Duration) -> Result<Canary> {
-    let kept = row(template, &[CANARY], window, Shares::Kept).await?;
-    let off = row(template, &[CANARY], window, Shares::Off).await?;
+    let kept = row(template, &[CANARY], (window, 1), Shares::Kept).await?;
+    let off = row(template, &[CANARY], (window, 1), Shares::Off).await?;
     let pairs = kept.bars.iter().zip(&off.bars);
     let broken = pairs.filter(|(kept, off)| kept.met && !off.met);
     let broken = broken.map(|(_, off)| off.what.clone()).collect();
@@ -157,19 +168,38 @@ async fn run_canary(template: &Arc<Template>, window: Duration) -> Result<Canary
 async fn row(
     template: &Arc<Template>,
     attacks: &[Attack],
-    window: Duration,
+    (window, n_rounds): (Duration, usize),
     shares: Shares,
 ) -> Result<Row> {
-    let hostile = measure(template, Beside::Attackers(attacks.to_vec()), window, shares).await?;
-    let per_second = hostile.admitted_per_second;
-    let honest = measure(template, Beside::Honest { per_second }, window, shares).await?;
+    let mut rounds = Vec::with_capacity(n_rounds);
+    for _ in 0..n_rounds {
+        let beside = Beside::Attackers(attacks.to_vec());
+        let hostile = measure(template, beside, window, shares).await?;
+        let per_second = hostile.admitted_per_second;
+        let honest = measure(template, Beside::Honest { per_second }, window, shares).await?;
+        let slowdown = hostile.victim.p99_ms / honest.victim.p99_ms;
+        rounds.push(Round { hostile, honest, slowdown });
+    }
     let attack = match attacks {
         [one] => one.name().to_owned(),
         _ => "all together".to_owned(),
     };
-    let slowdown = hostile.victim.p99_ms / honest.victim.p99_ms;
-    let bars = limits(&hostile, slowdown, window);
-    Ok(Row { attack, seconds: window.as_secs_f64(), hostile, honest, slowdown, bars })
+    Ok(Row::new(attack, window, rounds))
+}
+
+impl Row {
+    fn new(attack: String, window: Duration, mut rounds: Vec<Round>) -> Self {
+        rounds.sort_by(|one, other| one.slowdown.total_cmp(&other.slowdown));
+        let slowdown = rounds[rounds.len() / 2].slowdown;
+        let bars = rounds.iter().flat_map(|round| limits(&round.hostile, slowdown, window));
+        let bars = worst(bars.map(|bar| (bar, ()))).into_iter().map(|(bar, ())| bar).collect();
+        Self { attack, seconds: window.as_secs_f64(), rounds, slowdown, bars }
+    }
+
+    /// The round whose slowdown counts.
+    pub fn median(&self) -> &Round {
+        &self.rounds[self.rounds.len() / 2]
+    }
 }
 
 /// One server, one victim, and what is beside it.
@@ -312,25 +342,25 @@ fn disk_mib_max(window: Duration) -> f64 {
 
 /// The worst of all attacks, limit by limit.
 fn sum_up(rows: &[Row]) -> Vec<Bar> {
-    let mut worst: Vec<(Bar, &str)> = Vec::new();
-    for row in rows {
-        for bar in &row.bars {
-            // The limit on disk grows with the time.
-            let same = worst
-                .iter_mut()
-                .find(|(known, _)| known.what == bar.what && known.wanted == bar.wanted);
-            match same {
-                Some((known, attack)) if bar.measured > known.measured => {
-                    (*known, *attack) = (bar.clone(), &row.attack);
-                }
-                Some(_) => {}
-                None => worst.push((bar.clone(), &row.attack)),
-            }
+    let all = rows.iter().flat_map(|row| row.bars.iter().map(|bar| (bar.clone(), &row.attack)));
+    let named =
+        |(bar, attack): (Bar, &String)| Bar { what: format!("{} ({attack})", bar.what), ..bar };
+    worst(all).into_iter().map(named).collect()
+}
+
+/// Of each limit the measurement that is farthest beyond it, or closest to it.
+fn worst<T>(all: impl Iterator<Item = (Bar, T)>) -> Vec<(Bar, T)> {
+    let mut worst: Vec<(Bar, T)> = Vec::new();
+    for one in all {
+        // The limit on disk grows with the time.
+        let is_same = |known: &Bar| known.what == one.0.what && known.wanted == one.0.wanted;
+        match worst.iter_mut().find(|(known, _)| is_same(known)) {
+            Some(known) if one.0.measured > known.0.measured => *known = one,
+            Some(_) => {}
+            None => worst.push(one),
         }
     }
-    let named =
-        |(bar, attack): (Bar, &str)| Bar { what: format!("{} ({attack})", bar.what), ..bar };
-    worst.into_iter().map(named).collect()
+    worst
 }
 
 #[cfg(test)]
@@ -362,9 +392,12 @@ mod tests {
             disk_mib,
         };
         let window = Duration::from_secs(60);
-        let bars = limits(&measured, slowdown, window);
-        let (hostile, honest) = (measured.clone(), measured);
-        Row { attack: attack.to_owned(), seconds: 60.0, hostile, honest, slowdown, bars }
+        let round = |slowdown| {
+            let (hostile, honest) = (measured.clone(), measured.clone());
+            Round { hostile, honest, slowdown }
+        };
+        let rounds = [9.0 * slowdown, slowdown, 0.1].map(round).to_vec();
+        Row::new(attack.to_owned(), window, rounds)
     }
 
     #[test]

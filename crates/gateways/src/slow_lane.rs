@@ -5,6 +5,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::future::poll_fn;
+use std::net::IpAddr;
 use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -50,8 +51,8 @@ const LARGE_WAIT_SECONDS_MAX: f64 = 5.0;
 /// How long a connection stays in the slow lane before it is decided again.
 const STAY: Duration = Duration::from_secs(1);
 
-/// Teamspaces that are counted. Past it, those that used nothing lately are forgotten.
-const TEAMSPACES_MAX: usize = 4_096;
+/// Teamspaces and addresses that are counted. Past it, those that used nothing lately are forgotten.
+const OWNERS_MAX: usize = 4_096;
 
 /// Who uses how much of the processor.
 #[derive(Debug)]
@@ -69,11 +70,20 @@ pub struct Runtimes {
     pub slow: Handle,
 }
 
+/// Whose work is counted.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Owner {
+    Teamspace(TeamspaceId),
+    /// Of a connection, until a request says its teamspace.
+    Address(Option<IpAddr>),
+}
+
 #[derive(Debug, Default)]
 struct Used {
-    teamspaces: HashMap<TeamspaceId, Recent>,
-    /// Who called last, and when another than the one before did.
-    last: Option<TeamspaceId>,
+    owners: HashMap<Owner, Recent>,
+    /// The teamspace that called last and when, and when another than the one before did.
+    last: Option<Owner>,
+    called_at: Option<f64>,
     changed_at: Option<f64>,
 }
 
@@ -111,7 +121,7 @@ impl SlowLane {
         teamspace: TeamspaceId,
         talk: impl Future<Output = ()> + Send + 'static,
     ) -> AbortHandle {
-        let work = run(Arc::clone(self), Some(teamspace), Box::pin(talk));
+        let work = run(Arc::clone(self), Owner::Teamspace(teamspace), Box::pin(talk));
         // The caller may be in the slow lane itself, and the talk may outlast its stay there.
         match &self.runtimes {
             Some(Runtimes { fast, .. }) => fast.spawn(work).abort_handle(),
@@ -119,37 +129,34 @@ impl SlowLane {
         }
     }
 
-    /// Whether the work of a teamspace belongs here at present.
-    fn is_for(&self, teamspace: &TeamspaceId, size: Size) -> bool {
-        self.count(teamspace, size, 0.0)
+    /// Whether the work of an owner belongs here at present.
+    fn is_for(&self, owner: &Owner, size: Size) -> bool {
+        self.count(owner, size, 0.0)
     }
 
-    /// Adds what a teamspace used. Whether its work now belongs here.
-    fn count(&self, teamspace: &TeamspaceId, size: Size, seconds: f64) -> bool {
+    /// Adds what an owner used. Whether its work now belongs here.
+    fn count(&self, owner: &Owner, size: Size, seconds: f64) -> bool {
         if self.runtimes.is_none() {
             return false;
         }
         let now = self.clock.seconds();
         let mut used = self.lock();
-        if used.last.as_ref() != Some(teamspace) {
-            used.changed_at = used.last.is_some().then_some(now);
-            used.last = Some(teamspace.clone());
-        }
-        let has_others = used.has_others(now);
-        let recent = used.of(teamspace, now);
+        used.note_call(owner, now);
+        let has_others = used.has_others(owner, now);
+        let recent = used.of(owner, now);
         (recent.seconds, recent.at) = (recent.at(now) + seconds, now);
         has_others && (size != Size::Small || recent.seconds > self.share_seconds)
     }
 
     /// How long a request has to wait, or, as an error, when to try again.
-    fn wait_seconds(&self, teamspace: &TeamspaceId, size: Size) -> Result<f64, f64> {
+    fn wait_seconds(&self, owner: &Owner, size: Size) -> Result<f64, f64> {
         let Size::Large { n_bytes } = size else { return Ok(0.0) };
         let now = self.clock.seconds();
         let mut used = self.lock();
-        if self.runtimes.is_none() || !used.has_others(now) {
+        if self.runtimes.is_none() || !used.has_others(owner, now) {
             return Ok(0.0);
         }
-        let recent = used.of(teamspace, now);
+        let recent = used.of(owner, now);
         let paid_at = recent.large_until.max(now);
         let wait = paid_at - now - LARGE_BYTES_AT_ONCE / LARGE_BYTES_PER_SECOND;
         if wait > LARGE_WAIT_SECONDS_MAX {
@@ -167,20 +174,36 @@ impl SlowLane {
 }
 
 impl Used {
-    fn has_others(&self, now: f64) -> bool {
-        self.changed_at.is_some_and(|at| now - at < OTHERS_SECONDS)
+    fn note_call(&mut self, owner: &Owner, now: f64) {
+        match owner {
+            Owner::Teamspace(_) => {}
+            Owner::Address(_) => return,
+        }
+        self.called_at = Some(now);
+        if self.last.as_ref() != Some(owner) {
+            self.changed_at = self.last.is_some().then_some(now);
+            self.last = Some(owner.clone());
+        }
     }
 
-    fn of(&mut self, teamspace: &TeamspaceId, now: f64) -> &mut Recent {
-        if !self.teamspaces.contains_key(teamspace) {
-            if self.teamspaces.len() >= TEAMSPACES_MAX {
-                self.teamspaces.retain(|_, recent| {
+    fn has_others(&self, owner: &Owner, now: f64) -> bool {
+        let at = match owner {
+            Owner::Teamspace(_) => self.changed_at,
+            Owner::Address(_) => self.called_at,
+        };
+        at.is_some_and(|at| now - at < OTHERS_SECONDS)
+    }
+
+    fn of(&mut self, owner: &Owner, now: f64) -> &mut Recent {
+        if !self.owners.contains_key(owner) {
+            if self.owners.len() >= OWNERS_MAX {
+                self.owners.retain(|_, recent| {
                     recent.at(now) > FORGOTTEN_SECONDS || recent.large_until > now
                 });
             }
-            self.teamspaces.insert(teamspace.clone(), Recent::default());
+            self.owners.insert(owner.clone(), Recent::default());
         }
-        self.teamspaces.get_mut(teamspace).expect("it was just made")
+        self.owners.get_mut(owner).expect("it was just made")
     }
 }
 
@@ -211,7 +234,7 @@ impl Size {
 
 thread_local! {
     /// What a request said while its connection was polled, for the one who polls it.
-    static SAID: RefCell<Option<(TeamspaceId, Size)>> = const { RefCell::new(None) };
+    static SAID: RefCell<Option<(Owner, Size)>> = const { RefCell::new(None) };
 }
 
 /// Its teamspace sent too much in large bodies.
@@ -223,11 +246,12 @@ pub struct TooMuch {
 /// Says whose request it is. If it belongs in the slow lane, its connection goes on there; if its
 /// body is large, it may have to wait.
 pub async fn identify(lane: &SlowLane, teamspace: &TeamspaceId, size: Size) -> Result<(), TooMuch> {
-    SAID.set(Some((teamspace.clone(), size)));
-    if !slow_thread::is_slow() && lane.is_for(teamspace, size) {
+    let owner = Owner::Teamspace(teamspace.clone());
+    SAID.set(Some((owner.clone(), size)));
+    if !slow_thread::is_slow() && lane.is_for(&owner, size) {
         tokio::task::yield_now().await;
     }
-    let wait = lane.wait_seconds(teamspace, size);
+    let wait = lane.wait_seconds(&owner, size);
     let wait = wait.map_err(|retry_seconds| TooMuch { retry_seconds })?;
     if wait > 0.0 {
         tokio::time::sleep(Duration::from_secs_f64(wait)).await;
@@ -260,12 +284,12 @@ impl<T> Drop for Running<T> {
 type Talk = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Runs a connection, a socket or a stream until it ends, for as long as need be in the slow lane.
-/// A connection may not know its teamspace yet: each of its requests says it.
-pub async fn run(lane: Arc<SlowLane>, teamspace: Option<TeamspaceId>, talk: Talk) {
+/// Each request of a connection says to which teamspace it belongs from then on.
+pub async fn run(lane: Arc<SlowLane>, owner: Owner, talk: Talk) {
     let Some(Runtimes { slow, .. }) = lane.runtimes.clone() else {
         return talk.await;
     };
-    let mut talk = MeteredTalk { lane, teamspace, size: Size::Small, talk };
+    let mut talk = MeteredTalk { lane, owner, size: Size::Small, talk };
     loop {
         if talk.turn(|is_slow| is_slow).await {
             return;
@@ -286,7 +310,7 @@ pub async fn run(lane: Arc<SlowLane>, teamspace: Option<TeamspaceId>, talk: Talk
 
 struct MeteredTalk {
     lane: Arc<SlowLane>,
-    teamspace: Option<TeamspaceId>,
+    owner: Owner,
     /// Of its latest request.
     size: Size,
     talk: Talk,
@@ -294,7 +318,7 @@ struct MeteredTalk {
 
 impl MeteredTalk {
     fn is_slow(&self) -> bool {
-        self.teamspace.as_ref().is_some_and(|one| self.lane.is_for(one, self.size))
+        self.lane.is_for(&self.owner, self.size)
     }
 
     /// Whether it has ended, or else shall go on elsewhere. Every piece is counted at once:
@@ -305,13 +329,10 @@ impl MeteredTalk {
             let stopwatch = Stopwatch::start();
             let polled = self.talk.as_mut().poll(context);
             let seconds = stopwatch.seconds();
-            if let Some((teamspace, size)) = SAID.take() {
-                (self.teamspace, self.size) = (Some(teamspace), size);
+            if let Some(said) = SAID.take() {
+                (self.owner, self.size) = said;
             }
-            let is_slow = match &self.teamspace {
-                Some(teamspace) => self.lane.count(teamspace, self.size, seconds),
-                None => false,
-            };
+            let is_slow = self.lane.count(&self.owner, self.size, seconds);
             match polled {
                 Poll::Ready(()) => Poll::Ready(true),
                 Poll::Pending if is_left(is_slow) => Poll::Ready(false),
@@ -334,6 +355,10 @@ mod tests {
     }
 
     const LARGE: Size = Size::Large { n_bytes: UNKNOWN_BYTES };
+
+    fn owner(name: &str) -> Owner {
+        Owner::Teamspace(teamspace(name))
+    }
 
     fn this_thread() -> String {
         std::thread::current().name().unwrap_or_default().to_owned()
@@ -361,12 +386,12 @@ mod tests {
                 identify(&lane, &teamspace(name), size).await.expect("it is little");
                 answer.send(this_thread()).expect("it is waited for");
             };
-            run(Arc::clone(&self.lane), None, Box::pin(talk)).await;
+            run(Arc::clone(&self.lane), Owner::Address(None), Box::pin(talk)).await;
             answered.await.expect("an answer")
         }
 
         fn use_up(&self, name: &str) {
-            self.lane.count(&teamspace(name), Size::Small, 1_000.0);
+            self.lane.count(&owner(name), Size::Small, 1_000.0);
         }
     }
 
@@ -396,7 +421,7 @@ mod tests {
     #[tokio::test]
     async fn a_connection_moves_when_its_teamspace_has_used_its_share_and_returns_later() {
         let world = World::new();
-        world.lane.count(&teamspace("calm"), Size::Small, 0.0);
+        world.lane.count(&owner("calm"), Size::Small, 0.0);
         let (threads, mut seen) = mpsc::channel(1);
         let talk = async move {
             while threads.send(this_thread()).await.is_ok() {
@@ -405,7 +430,7 @@ mod tests {
         };
         world.lane.spawn(teamspace("busy"), talk);
         assert_ne!(seen.recv().await.expect("it runs"), "slow");
-        world.lane.count(&teamspace("busy"), Size::Small, 10.0 * world.lane.share_seconds);
+        world.lane.count(&owner("busy"), Size::Small, 10.0 * world.lane.share_seconds);
         while seen.recv().await.expect("it runs") != "slow" {}
         // What it used is forgotten with time.
         while seen.recv().await.expect("it runs") == "slow" {}
@@ -414,13 +439,13 @@ mod tests {
     #[tokio::test]
     async fn large_bodies_beside_others_wait_and_then_are_refused() {
         let world = World::new();
-        let wait = |name| world.lane.wait_seconds(&teamspace(name), LARGE);
+        let wait = |name| world.lane.wait_seconds(&owner(name), LARGE);
         let n_at_once = (LARGE_BYTES_AT_ONCE / UNKNOWN_BYTES as f64) as usize;
-        world.lane.is_for(&teamspace("busy"), Size::Small);
+        world.lane.is_for(&owner("busy"), Size::Small);
         for _ in 0..10 * n_at_once {
             assert_eq!(wait("busy"), Ok(0.0), "it is alone");
         }
-        world.lane.is_for(&teamspace("calm"), Size::Small);
+        world.lane.is_for(&owner("calm"), Size::Small);
         for _ in 0..n_at_once {
             assert_eq!(wait("busy"), Ok(0.0));
         }
@@ -435,7 +460,20 @@ mod tests {
         assert!(waits.iter().all(|seconds| *seconds <= LARGE_WAIT_SECONDS_MAX), "{waits:?}");
         assert!(retry > LARGE_WAIT_SECONDS_MAX);
         assert_eq!(wait("calm"), Ok(0.0));
-        assert_eq!(world.lane.wait_seconds(&teamspace("busy"), Size::Small), Ok(0.0));
+        assert_eq!(world.lane.wait_seconds(&owner("busy"), Size::Small), Ok(0.0));
+    }
+
+    #[tokio::test]
+    async fn an_address_whose_connections_say_no_teamspace_has_a_share_too() {
+        let world = World::new();
+        let address = Owner::Address(Some([192, 0, 2, 1].into()));
+        let is_slow = |owner: &Owner| world.lane.is_for(owner, Size::Small);
+        world.lane.count(&address, Size::Small, 1_000.0);
+        assert!(!is_slow(&address), "nobody calls");
+        world.use_up("alone");
+        assert!(is_slow(&address));
+        assert!(!is_slow(&owner("alone")), "no other teamspace calls");
+        assert!(!is_slow(&Owner::Address(Some([192, 0, 2, 2].into()))));
     }
 
     #[tokio::test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use bench::neighbours::attack::Attack;
-use bench::neighbours::{self, Canary, Measured, NeighboursPlan, NeighboursReport, Row};
+use bench::neighbours::{self, Canary, Measured, NeighboursPlan, NeighboursReport, Round, Row};
 use bench::report::Bar;
 use bench::{Progress, Scratch};
 use clap::Args;
@@ -20,8 +20,11 @@ pub struct NeighboursArgs {
     #[arg(long, default_value_t = 60.0)]
     seconds: f64,
     /// How long each attack on its own lasts
-    #[arg(long, default_value_t = 10.0)]
+    #[arg(long, default_value_t = 5.0)]
     each: f64,
+    /// How often each of them is measured; of the slowdowns the median counts
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
     /// Where to make the stores; they are removed in the end [default: the current folder]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -41,6 +44,9 @@ pub async fn run(args: &NeighboursArgs, progress: &dyn Progress) -> Result<u8> {
     if !is_sound(args.seconds) || !is_sound(args.each) {
         bail!("--seconds and --each: expected 1 to 600");
     }
+    if !(1..=99).contains(&args.rounds) {
+        bail!("--rounds: expected 1 to 99");
+    }
     serve::raise_open_files();
     let scratch = Scratch::make(args.data.as_deref().unwrap_or_else(|| ".".as_ref()))?;
     let server = match &args.server {
@@ -51,6 +57,7 @@ pub async fn run(args: &NeighboursArgs, progress: &dyn Progress) -> Result<u8> {
         server,
         attacks: attacks(&args.attacks)?,
         each: Duration::from_secs_f64(args.each),
+        rounds: args.rounds,
         together: Duration::from_secs_f64(args.seconds),
     };
     let report = neighbours::run(&plan, scratch.path(), progress).await?;
@@ -125,22 +132,23 @@ fn show(report: &NeighboursReport) {
 }
 
 fn shown(row: &Row) -> Vec<String> {
-    let Measured { victim, peak_mib, disk_mib, .. } = &row.hostile;
+    let Round { hostile, honest, .. } = row.median();
+    let Measured { victim, peak_mib, disk_mib, .. } = hostile;
     vec![
         row.attack.clone(),
         format!("{:.0}", row.seconds),
         format!("{:.2}", victim.p50_ms),
         format!("{:.2}", victim.p99_ms),
         format!("{:.0}", victim.max_ms),
-        format!("{:.2}", row.honest.victim.p99_ms),
+        format!("{:.2}", honest.victim.p99_ms),
         format!("{:.2}", row.slowdown),
         format!("{:.0}", victim.gate_ms_max),
         format!("{:.0}", victim.deadline_late_ms_max),
         format!("{:.0}", victim.delivery_late_ms_max),
-        format!("{:.0}", row.hostile.admitted_per_second),
-        format!("{:.0}", row.honest.admitted_per_second),
-        format!("{:.0}", row.hostile.refused_per_second),
-        format!("{:.0}", row.hostile.cut_off_per_second),
+        format!("{:.0}", hostile.admitted_per_second),
+        format!("{:.0}", honest.admitted_per_second),
+        format!("{:.0}", hostile.refused_per_second),
+        format!("{:.0}", hostile.cut_off_per_second),
         peak_mib.map_or("–".to_owned(), |mib| format!("{mib:.0}")),
         format!("{disk_mib:.0}"),
     ]

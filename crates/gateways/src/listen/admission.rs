@@ -81,7 +81,7 @@ impl Drop for Admission {
 }
 
 /// A household or a machine is given a whole /64 of IPv6: its addresses are one holder.
-fn holder(address: IpAddr) -> IpAddr {
+pub(super) fn holder(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(v4) => IpAddr::V4(v4),
         IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64)),

@@ -26,9 +26,9 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tower::Service;
 
-use crate::slow_lane::{self, SlowLane};
+use crate::slow_lane::{self, Owner, SlowLane};
 
-use super::admission::Admission;
+use super::admission::{Admission, holder};
 use super::head_timer::{Activity, HeadTimer};
 use super::spare_sleep::{LentSleep, SpareSleep};
 use super::stream::PatientStream;
@@ -85,7 +85,8 @@ impl Arrival {
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let slow_lane = Arc::clone(&self.host.slow_lane);
-        slow_lane::run(slow_lane, None, Box::pin(self.answer_requests(stream))).await;
+        let owner = Owner::Address(self.peer.address().map(holder));
+        slow_lane::run(slow_lane, owner, Box::pin(self.answer_requests(stream))).await;
     }
 
     async fn answer_requests<S>(self, stream: S)
