@@ -12,8 +12,12 @@ use tokio::runtime::{Builder, Handle, Runtime};
 pub struct SlowThreads(Option<Runtime>);
 
 impl SlowThreads {
+    /// One less than there are processors: a thread that wakes finds one that is free at once, and
+    /// need not wait until the system takes it from a slow one.
     pub fn start() -> io::Result<Self> {
+        let n_processors = std::thread::available_parallelism().map_or(1, usize::from);
         let mut threads = Builder::new_multi_thread();
+        threads.worker_threads(n_processors.saturating_sub(1).max(1));
         threads.thread_name("slow").on_thread_start(slow_thread::give_way).enable_all();
         Ok(Self(Some(threads.build()?)))
     }

@@ -142,10 +142,10 @@ async fn who_stalls_wakes_to_everything_and_costs_nobody_anything() {
     for _ in 0..N_STALLED {
         stalled.push(Listener::open(&person, everything()).await);
     }
-    let before = resident_kib(stage.server.pid());
+    let before = stage.server.resident_kib();
     let clock = Stopwatch::start();
     tokio::join!(stage.announce(&bursts), free.until(&clock, |heard| heard.len() == n_events),);
-    let growth = resident_kib(stage.server.pid()).saturating_sub(before);
+    let growth = stage.server.resident_kib().saturating_sub(before);
     let bytes: usize = free.heard.iter().map(|one| one.data.len()).sum();
     println!(
         "{n_events} events, {} KiB in all, to one who listens and {N_STALLED} who do not: \
@@ -185,12 +185,12 @@ async fn many_listen_at_little_cost_and_all_hear_everything() {
     for _ in 0..50 {
         listeners.push(Listener::open(&people[0], everything()).await);
     }
-    let before = resident_kib(stage.server.pid());
+    let before = stage.server.resident_kib();
     for number in 0..n_listeners {
         let person = &people[1 + number / LISTENERS_PER_PERSON];
         listeners.push(Listener::open(person, everything()).await);
     }
-    let each = resident_kib(stage.server.pid()).saturating_sub(before) / n_listeners as u64;
+    let each = stage.server.resident_kib().saturating_sub(before) / n_listeners as u64;
     let clock = Stopwatch::start();
     let burst = Burst::new("sess_all", n_events, 5);
     let hearing = listeners.iter_mut().map(|one| one.until(&clock, |it| it.len() == n_events));
@@ -207,10 +207,4 @@ async fn many_listen_at_little_cost_and_all_hear_everything() {
         let heard = listener.heard.iter().map(|one| &one.data);
         assert!(heard.eq(&all), "everything in order, as it was announced");
     }
-}
-
-fn resident_kib(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("the server lives");
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a resident size");
-    line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).expect("a number")
 }

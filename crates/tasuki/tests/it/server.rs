@@ -115,6 +115,14 @@ impl Server {
         self.child.lock().expect("nothing panics while holding the child").id()
     }
 
+    /// What the process has in memory.
+    pub fn resident_kib(&self) -> u64 {
+        let path = format!("/proc/{}/status", self.pid());
+        let status = std::fs::read_to_string(path).expect("the server lives");
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a size");
+        line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).expect("a number")
+    }
+
     /// Its log from `ready` to its end, for which this waits.
     pub fn log(&self) -> Vec<Value> {
         let mut log = self.log.lock().expect("nothing panics while holding the log");

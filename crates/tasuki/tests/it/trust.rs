@@ -346,7 +346,7 @@ async fn hashing_gigabytes_slows_nobody_and_takes_no_memory() {
     fs::File::create(&path).unwrap().set_len(megabytes * 1_048_576).unwrap();
     let calm = Arc::new(AtomicBool::new(true));
     let before = p99(good_callers(&shop.server, &token, "before", &calm).await);
-    let small = resident_kib(shop.server.pid());
+    let small = shop.server.resident_kib();
     calm.store(false, Ordering::Relaxed);
     let offer = with_artifacts("BIG", &[file("image", &path)]);
     let big = ok(&alice, Call::post("/v1/handoffs", offer)).await;
@@ -356,7 +356,7 @@ async fn hashing_gigabytes_slows_nobody_and_takes_no_memory() {
             bob.call(accept).await.unwrap();
             let mut largest = 0;
             loop {
-                largest = largest.max(resident_kib(shop.server.pid()));
+                largest = largest.max(shop.server.resident_kib());
                 let shown = ok(&bob, Call::get(format!("/v1/handoffs/{}", id(&big)))).await;
                 if shown["status"] == "accepted" {
                     break;
@@ -379,12 +379,6 @@ async fn hashing_gigabytes_slows_nobody_and_takes_no_memory() {
     );
     assert!(growth <= GROWTH_KIB_MAX, "{growth} KiB");
     assert!(!is_full_run() || ratio <= SLOWDOWN_MAX, "{ratio:.2} times slower");
-}
-
-fn resident_kib(pid: u32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the server lives");
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a resident size");
-    line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).expect("a number")
 }
 
 #[tokio::test]

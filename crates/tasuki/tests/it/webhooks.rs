@@ -369,6 +369,34 @@ async fn nothing_shortens_the_pause_before_the_next_try() {
     assert_eq!(event(&receiver.called(7).await[6])["id"], event(&seen[5])["id"]);
 }
 
+/// What waits for an endpoint that is down takes no memory: beyond what the server keeps in memory of
+/// the newest entries anyway, twice as many waiting events take no more.
+#[tokio::test]
+async fn what_waits_for_an_endpoint_takes_no_memory() {
+    const GROWTH_KIB_MAX: u64 = 6 * 1_024;
+    let n_events = if is_full_run() { 10_000 } else { 6_000 };
+    let folder = TempDir::new().expect("a folder");
+    let server = server(folder.path());
+    let ada = server.agent("ada");
+    // Nothing listens there.
+    let webhook = add(&ada, "http://127.0.0.1:9/in", &["agent"]).await;
+    let text = "x".repeat(1_900);
+    let write = async |numbers: std::ops::Range<u64>| {
+        for number in numbers {
+            let profile = json!({ "name": "Ada", "description": format!("{text}{number}") });
+            let agent = json!({ "kind": "worker", "profile": profile });
+            ok(&ada, Call::put("/v1/agents/ada", agent)).await;
+        }
+    };
+    write(0..n_events / 2).await;
+    let before = server.resident_kib();
+    write(n_events / 2..n_events).await;
+    let growth = server.resident_kib().saturating_sub(before);
+    println!("{n_events} events wait; the second half took {growth} KiB");
+    assert!(growth <= GROWTH_KIB_MAX, "{growth} KiB");
+    until(&ada, &webhook, |shown| shown["status"] == "failing").await;
+}
+
 /// An endpoint is down for a day. What happens meanwhile waits in the ledger, not in memory, and
 /// arrives in order once it is back. Another endpoint does not notice.
 #[tokio::test]
