@@ -13,7 +13,7 @@ fn a_victim_beside_attackers_loses_nothing() {
     let output = Command::new(env!("CARGO_BIN_EXE_bench"))
         .arg("neighbours")
         .args(attacks)
-        .args(["--each", "1", "--seconds", "1", "--json", "--data"])
+        .args(["--each", "1", "--rounds", "1", "--seconds", "1", "--json", "--data"])
         .arg(folder.path())
         .output()
         .expect("the bench runs");
@@ -24,13 +24,14 @@ fn a_victim_beside_attackers_loses_nothing() {
     assert_eq!(names, ["slow-urls", "writes", "all together"]);
     for row in rows {
         for beside in ["hostile", "honest"] {
-            let victim = &row[beside]["victim"];
+            let victim = &row["rounds"][0][beside]["victim"];
             assert_eq!((&victim["failed"], &victim["missing"]), (&0.into(), &0.into()), "{row}");
             for counted in ["requests", "gates", "deadlines", "deliveries"] {
                 assert_ne!(victim[counted], 0, "{counted}: {row}");
             }
         }
     }
-    let is_attack = |row: &Value| row["hostile"]["admitted_per_second"].as_f64() > Some(0.0);
+    let admitted = |row: &Value| row["rounds"][0]["hostile"]["admitted_per_second"].as_f64();
+    let is_attack = |row: &Value| admitted(row) > Some(0.0);
     assert!(rows.iter().any(is_attack), "{report}");
 }

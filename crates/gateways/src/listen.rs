@@ -18,17 +18,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use axum::Router;
 use axum::response::Response;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 use tokio_rustls::rustls::ServerConfig;
 
-use crate::slow_lane::SlowLane;
-
 use self::admission::Gate;
-use self::connection::{Arrival, Host};
+use self::connection::Arrival;
+
+pub use self::connection::Host;
 
 /// How long the loop pauses when the system has no file descriptor or memory for a connection. A
 /// retry at once would only take processor time that open connections need to finish.
@@ -176,17 +175,10 @@ pub type Unanswered = fn(&str) -> fn() -> Response;
 /// current request. Requests that are not done after `drain_ms_max` are cut off. A stream without
 /// an end is cut off too, unless its handler ends it on the same signal. Upgraded connections are
 /// counted but not waited for.
-pub async fn serve(
-    endpoint: Endpoint,
-    router: Router,
-    unanswered: Unanswered,
-    limits: ConnectionLimits,
-    counts: Arc<ConnectionCounts>,
-    slow_lane: Arc<SlowLane>,
-    mut stop: watch::Receiver<bool>,
-) {
-    let gate = Gate::new(&limits, Arc::clone(&counts));
-    let host = Arc::new(Host { router, limits, counts, unanswered, slow_lane });
+pub async fn serve(endpoint: Endpoint, host: Host, mut stop: watch::Receiver<bool>) {
+    let gate = Gate::new(&host.limits, Arc::clone(&host.counts));
+    let drain_max = Duration::from_millis(host.limits.drain_ms_max);
+    let host = Arc::new(host);
     let mut connections = JoinSet::new();
     let mut is_pausing = false;
     loop {
@@ -222,7 +214,7 @@ pub async fn serve(
         }
     }
     drop(endpoint);
-    drain(connections, Duration::from_millis(limits.drain_ms_max)).await;
+    drain(connections, drain_max).await;
 }
 
 enum AcceptedStream {

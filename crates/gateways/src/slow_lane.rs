@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::http::{HeaderMap, header};
-use engine::ports::clock::Stopwatch;
+use engine::ports::clock::{Stopwatch, pause};
 use engine::slow_thread;
 use protocol::ids::TeamspaceId;
 use tokio::runtime::Handle;
@@ -22,6 +22,10 @@ use tokio::task::{AbortHandle, JoinHandle};
 /// What a teamspace may use of each processor before the rest runs in the slow lane, while others
 /// call.
 const SHARE: f64 = 0.125;
+
+/// The same before a large body. Several of them at once would use up the other share before the
+/// first of them is counted.
+const LARGE_SHARE: f64 = SHARE / 4.0;
 
 /// What was used counts for about this long.
 const REMEMBERED_SECONDS: f64 = 1.0;
@@ -58,7 +62,7 @@ const OWNERS_MAX: usize = 4_096;
 #[derive(Debug)]
 pub struct SlowLane {
     runtimes: Option<Runtimes>,
-    share_seconds: f64,
+    n_processors: f64,
     clock: Stopwatch,
     used: Mutex<Used>,
 }
@@ -109,7 +113,7 @@ impl SlowLane {
         Arc::new(Self {
             runtimes,
             #[expect(clippy::cast_precision_loss, reason = "a machine has few processors")]
-            share_seconds: SHARE * n_processors as f64 * REMEMBERED_SECONDS,
+            n_processors: n_processors as f64,
             clock: Stopwatch::start(),
             used: Mutex::default(),
         })
@@ -145,7 +149,15 @@ impl SlowLane {
         let has_others = used.has_others(owner, now);
         let recent = used.of(owner, now);
         (recent.seconds, recent.at) = (recent.at(now) + seconds, now);
-        has_others && (size != Size::Small || recent.seconds > self.share_seconds)
+        has_others && recent.seconds > self.share_seconds(size)
+    }
+
+    fn share_seconds(&self, size: Size) -> f64 {
+        let share = match size {
+            Size::Small => SHARE,
+            Size::Large { .. } => LARGE_SHARE,
+        };
+        share * self.n_processors * REMEMBERED_SECONDS
     }
 
     /// How long a request has to wait, or, as an error, when to try again.
@@ -211,8 +223,7 @@ impl Used {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
     Small,
-    /// It has a large body, or one of unknown length. Several of them at once would use up the
-    /// share before the first of them is counted.
+    /// It has a large body, or one of unknown length.
     Large {
         n_bytes: u64,
     },
@@ -254,7 +265,7 @@ pub async fn identify(lane: &SlowLane, teamspace: &TeamspaceId, size: Size) -> R
     let wait = lane.wait_seconds(&owner, size);
     let wait = wait.map_err(|retry_seconds| TooMuch { retry_seconds })?;
     if wait > 0.0 {
-        tokio::time::sleep(Duration::from_secs_f64(wait)).await;
+        pause(Duration::from_secs_f64(wait)).await;
     }
     Ok(())
 }
@@ -411,6 +422,10 @@ mod tests {
         assert_ne!(world.answers_on("calm", Size::Small).await, "slow");
         assert_eq!(world.answers_on("busy", Size::Small).await, "slow");
         assert_ne!(world.answers_on("calm", Size::Small).await, "slow");
+        assert_ne!(world.answers_on("calm", LARGE).await, "slow");
+        let half = world.lane.share_seconds(Size::Small) / 2.0;
+        world.lane.count(&owner("calm"), Size::Small, half);
+        assert_ne!(world.answers_on("calm", Size::Small).await, "slow");
         assert_eq!(world.answers_on("calm", LARGE).await, "slow");
         let none = World { lane: SlowLane::new(None), runtime: None };
         none.use_up("calm");
@@ -425,12 +440,12 @@ mod tests {
         let (threads, mut seen) = mpsc::channel(1);
         let talk = async move {
             while threads.send(this_thread()).await.is_ok() {
-                tokio::time::sleep(Duration::from_millis(1)).await;
+                pause(Duration::from_millis(1)).await;
             }
         };
         world.lane.spawn(teamspace("busy"), talk);
         assert_ne!(seen.recv().await.expect("it runs"), "slow");
-        world.lane.count(&owner("busy"), Size::Small, 10.0 * world.lane.share_seconds);
+        world.lane.count(&owner("busy"), Size::Small, 10.0 * world.lane.share_seconds(Size::Small));
         while seen.recv().await.expect("it runs") != "slow" {}
         // What it used is forgotten with time.
         while seen.recv().await.expect("it runs") == "slow" {}

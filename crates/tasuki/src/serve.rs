@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use engine::ledger::fork::Doubt;
 use gateways::http::unanswered;
-use gateways::listen::{self, ConnectionLimits, Endpoint};
+use gateways::listen::{self, ConnectionLimits, Endpoint, Host};
 use gateways::tls::{self, TlsError, TlsFiles};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
@@ -56,16 +56,9 @@ pub async fn run(mut config: Config, demo: Demo) -> Result<()> {
     let limits = limits_within(n_open_files, config.connection_limits());
     let endpoints = [(endpoint, limits.network), (Endpoint::Unix(control), limits.control)];
     let serving = endpoints.map(|(endpoint, limits)| {
-        let counts = node.connections.clone();
-        tokio::spawn(listen::serve(
-            endpoint,
-            node.router.clone(),
-            unanswered,
-            limits,
-            counts,
-            Arc::clone(&node.slow_lane),
-            stopped.clone(),
-        ))
+        let (counts, slow_lane) = (node.connections.clone(), Arc::clone(&node.slow_lane));
+        let host = Host { router: node.router.clone(), limits, counts, unanswered, slow_lane };
+        tokio::spawn(listen::serve(endpoint, host, stopped.clone()))
     });
     let aaep = aaep.map(|socket| socket.serve(&node));
     let url = format!("{}://{address}", if is_https { "https" } else { "http" });

@@ -41,12 +41,13 @@ use super::{AmbiguousLength, ConnectionCounts, ConnectionLimits, Peer, Unanswere
 const BUFFER_BYTES_MAX: usize = 16 * 1_024;
 
 /// What every connection of an endpoint shares.
-pub(super) struct Host {
-    pub(super) router: axum::Router,
-    pub(super) limits: ConnectionLimits,
-    pub(super) counts: Arc<ConnectionCounts>,
-    pub(super) unanswered: Unanswered,
-    pub(super) slow_lane: Arc<SlowLane>,
+#[derive(Debug)]
+pub struct Host {
+    pub router: axum::Router,
+    pub limits: ConnectionLimits,
+    pub counts: Arc<ConnectionCounts>,
+    pub unanswered: Unanswered,
+    pub slow_lane: Arc<SlowLane>,
 }
 
 /// One admitted connection, before its first byte.

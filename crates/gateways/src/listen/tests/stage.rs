@@ -4,14 +4,15 @@
 use super::super::*;
 use super::{BODY_BYTES_MAX, LONG, LONG_MS};
 use crate::body::{BodyError, read_body};
+use crate::slow_lane::SlowLane;
 use crate::tls;
 use crate::tls::tests::MadeFiles;
-use axum::Extension;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use axum::routing::{any, get, post};
+use axum::{Extension, Router};
 use bytes::Bytes;
 use hyper_util::rt::TokioIo;
 use std::net::SocketAddr;
@@ -65,15 +66,9 @@ impl Server {
         let (stop, stopped) = watch::channel(false);
         let (hold_began, held) = watch::channel(false);
         let router = routes(limits.body_read_ms_max, Arc::clone(&hold), hold_began);
-        let task = tokio::spawn(serve(
-            endpoint,
-            router,
-            crate::http::unanswered,
-            limits,
-            Arc::clone(&counts),
-            SlowLane::new(None),
-            stopped,
-        ));
+        let (unanswered, slow_lane) = (crate::http::unanswered, SlowLane::new(None));
+        let host = Host { router, limits, counts: Arc::clone(&counts), unanswered, slow_lane };
+        let task = tokio::spawn(serve(endpoint, host, stopped));
         Self { address, counts, hold, held, stop, task }
     }
 
