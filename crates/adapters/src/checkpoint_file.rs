@@ -42,9 +42,12 @@ struct Logged {
 #[derive(Debug)]
 pub struct Witness {
     files: CheckpointFiles,
-    /// The newest note there, as this server read or wrote it. Two while it is not known which.
+    /// The newest note there, as this server read or wrote it. Several while it is not known which.
     known: Mutex<Vec<String>>,
 }
+
+/// Notes of this server that may be in the witness.
+const KNOWN_NOTES_MAX: usize = 64;
 
 /// All places of the checkpoints of a ledger.
 #[derive(Debug)]
@@ -68,14 +71,27 @@ impl Witness {
 
     fn keep(&self, note: &str) -> Result<(), NotKept> {
         let mut known = self.known.lock().expect("nothing panics while holding the note");
-        match newest(&self.files.folder)? {
-            Some(found) if !known.contains(&found) => return Err(NotKept::Replaced(found)),
-            found => *known = found.into_iter().chain([note.to_owned()]).collect(),
+        let found = newest(&self.files.folder).map_err(|error| self.named(error))?;
+        match &found {
+            Some(found) if !known.contains(found) => return Err(NotKept::Replaced(found.clone())),
+            Some(found) => *known = vec![found.clone()],
+            // The folder is away, or another one is in its place. What was there may come back; it
+            // is the first.
+            None if known.len() == KNOWN_NOTES_MAX => drop(known.remove(1)),
+            None => {}
         }
-        // If this fails, either of the two may be there.
-        self.files.write(note)?;
-        *known = vec![note.to_owned()];
+        known.push(note.to_owned());
+        // If this fails, any of them may be there.
+        self.files.write(note).map_err(|error| self.named(error))?;
+        if found.is_some() {
+            *known = vec![note.to_owned()];
+        }
         Ok(())
+    }
+
+    fn named(&self, error: io::Error) -> io::Error {
+        let folder = self.files.folder.display();
+        io::Error::new(error.kind(), format!("the witness {folder}: {error}"))
     }
 
     fn accept(&self) {
@@ -336,6 +352,30 @@ mod tests {
         witness.keep(&note(2)).unwrap();
         fs::write(log.with_file_name(NEWEST_FILE), note(1)).unwrap();
         assert!(matches!(witness.keep(&note(3)), Err(NotKept::Replaced(_))), "it is not ours");
+    }
+
+    /// A disk that is away for a while comes back with what was there.
+    #[test]
+    fn a_witness_that_was_away_is_still_our_own() {
+        let place = tempfile::tempdir().unwrap();
+        let (folder, away) = (place.path().join("witness"), place.path().join("away"));
+        fs::create_dir(&folder).unwrap();
+        let witness = Witness::open(&folder, "tasuki").unwrap();
+        witness.keep(&note(1)).unwrap();
+        fs::rename(&folder, &away).unwrap();
+        for size in 2..200 {
+            let error = witness.keep(&note(size)).unwrap_err().to_string();
+            assert!(error.contains(&folder.display().to_string()), "{error}");
+        }
+        // Another folder is in its place for a while, and is written to.
+        fs::create_dir_all(part_of(&folder, "tasuki")).unwrap();
+        witness.keep(&note(200)).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+        fs::rename(&away, &folder).unwrap();
+        witness.keep(&note(201)).unwrap();
+        assert_eq!(newest(&part_of(&folder, "tasuki")).unwrap(), Some(note(201)));
+        fs::write(part_of(&folder, "tasuki").join(NEWEST_FILE), note(1)).unwrap();
+        assert!(matches!(witness.keep(&note(202)), Err(NotKept::Replaced(_))), "it is an old one");
     }
 
     #[test]

@@ -105,6 +105,8 @@ pub struct Counts {
     /// Checkpoints that the witness did not take, and how many entries it does not know of since.
     pub witness_failures: std::sync::atomic::AtomicU64,
     pub witness_lag: std::sync::atomic::AtomicU64,
+    /// The same of the places where the ledger is sealed: the data folder, and a witness folder.
+    pub seal_lag: std::sync::atomic::AtomicU64,
 }
 
 /// The loops of a running engine, and the way to stop them.

@@ -3,7 +3,7 @@
 //! others need not wait for it. A server that has nothing else to do serves it as fast as before.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::future::poll_fn;
 use std::net::IpAddr;
 use std::panic::resume_unwind;
@@ -15,6 +15,7 @@ use std::time::Duration;
 use axum::http::{HeaderMap, header};
 use engine::ports::clock::{Stopwatch, pause};
 use engine::slow_thread;
+use protocol::caller::{Caller, Principal};
 use protocol::ids::TeamspaceId;
 use tokio::runtime::Handle;
 use tokio::task::{AbortHandle, JoinHandle};
@@ -39,8 +40,8 @@ const FORGOTTEN_SECONDS: f64 = 0.000_5;
 /// The body of a request that is large.
 const LARGE_BYTES: u64 = 16 * 1024;
 
-/// What a body of unknown length counts as: the longest that most routes take.
-const UNKNOWN_BYTES: u64 = 1024 * 1024;
+/// What a body counts as at most, and one of unknown length: the longest that is read by default.
+const COUNTED_BYTES_MAX: u64 = 1024 * 1024;
 
 /// What a teamspace may send in large bodies before it has to wait, while others call.
 const LARGE_BYTES_AT_ONCE: f64 = 4.0 * 1024.0 * 1024.0;
@@ -48,6 +49,9 @@ const LARGE_BYTES_AT_ONCE: f64 = 4.0 * 1024.0 * 1024.0;
 /// How fast it may go on then. The store takes a few milliseconds for a megabyte, and everybody
 /// waits for the store.
 const LARGE_BYTES_PER_SECOND: f64 = 1024.0 * 1024.0;
+
+/// What customers leave of it to the members of their teamspace.
+const KEPT_FOR_MEMBERS: f64 = LARGE_BYTES_AT_ONCE / 2.0;
 
 /// How long a large body may have to wait; otherwise its request is refused.
 const LARGE_WAIT_SECONDS_MAX: f64 = 5.0;
@@ -85,10 +89,8 @@ pub enum Owner {
 #[derive(Debug, Default)]
 struct Used {
     owners: HashMap<Owner, Recent>,
-    /// The teamspace that called last and when, and when another than the one before did.
-    last: Option<Owner>,
-    called_at: Option<f64>,
-    changed_at: Option<f64>,
+    /// The two teamspaces that called last, and when.
+    callers: VecDeque<(Owner, f64)>,
 }
 
 /// Seconds of work, of which old ones count less.
@@ -135,21 +137,22 @@ impl SlowLane {
 
     /// Whether the work of an owner belongs here at present.
     fn is_for(&self, owner: &Owner, size: Size) -> bool {
-        self.count(owner, size, 0.0)
+        self.is_beyond_share(&mut self.lock(), owner, size, 0.0)
     }
 
     /// Adds what an owner used. Whether its work now belongs here.
     fn count(&self, owner: &Owner, size: Size, seconds: f64) -> bool {
-        if self.runtimes.is_none() {
-            return false;
-        }
-        let now = self.clock.seconds();
         let mut used = self.lock();
-        used.note_call(owner, now);
+        used.note_call(owner, self.clock.seconds());
+        self.is_beyond_share(&mut used, owner, size, seconds)
+    }
+
+    fn is_beyond_share(&self, used: &mut Used, owner: &Owner, size: Size, seconds: f64) -> bool {
+        let now = self.clock.seconds();
         let has_others = used.has_others(owner, now);
         let recent = used.of(owner, now);
         (recent.seconds, recent.at) = (recent.at(now) + seconds, now);
-        has_others && recent.seconds > self.share_seconds(size)
+        self.runtimes.is_some() && has_others && recent.seconds > self.share_seconds(size)
     }
 
     fn share_seconds(&self, size: Size) -> f64 {
@@ -161,23 +164,29 @@ impl SlowLane {
     }
 
     /// How long a request has to wait, or, as an error, when to try again.
-    fn wait_seconds(&self, owner: &Owner, size: Size) -> Result<f64, f64> {
-        let Size::Large { n_bytes } = size else { return Ok(0.0) };
+    fn wait_seconds(&self, owner: &Owner, who: Who, size: Size) -> Result<f64, f64> {
         let now = self.clock.seconds();
         let mut used = self.lock();
-        if self.runtimes.is_none() || !used.has_others(owner, now) {
+        if size == Size::Small || self.runtimes.is_none() || !used.has_others(owner, now) {
             return Ok(0.0);
         }
         let recent = used.of(owner, now);
         let paid_at = recent.large_until.max(now);
         let wait = paid_at - now - LARGE_BYTES_AT_ONCE / LARGE_BYTES_PER_SECOND;
-        if wait > LARGE_WAIT_SECONDS_MAX {
-            return Err(wait);
+        let wait_max = match who {
+            Who::Member => LARGE_WAIT_SECONDS_MAX,
+            Who::Customer => -KEPT_FOR_MEMBERS / LARGE_BYTES_PER_SECOND,
+        };
+        if wait > wait_max {
+            return Err((wait - wait_max).max(1.0));
         }
-        #[expect(clippy::cast_precision_loss, reason = "bodies are far smaller")]
-        let seconds = n_bytes as f64 / LARGE_BYTES_PER_SECOND;
-        recent.large_until = paid_at + seconds;
+        recent.large_until = paid_at + size.seconds();
         Ok(wait.max(0.0))
+    }
+
+    /// Of a request that was given up while it waited.
+    fn give_back(&self, owner: &Owner, size: Size) {
+        self.lock().of(owner, self.clock.seconds()).large_until -= size.seconds();
     }
 
     fn lock(&self) -> MutexGuard<'_, Used> {
@@ -191,19 +200,20 @@ impl Used {
             Owner::Teamspace(_) => {}
             Owner::Address(_) => return,
         }
-        self.called_at = Some(now);
-        if self.last.as_ref() != Some(owner) {
-            self.changed_at = self.last.is_some().then_some(now);
-            self.last = Some(owner.clone());
+        if let Some((_, at)) = self.callers.iter_mut().find(|(caller, _)| caller == owner) {
+            *at = now;
+            return;
         }
+        if self.callers.len() == 2 {
+            // The one that was silent for longer.
+            let is_first = self.callers[0].1 < self.callers[1].1;
+            self.callers.remove(usize::from(!is_first));
+        }
+        self.callers.push_back((owner.clone(), now));
     }
 
     fn has_others(&self, owner: &Owner, now: f64) -> bool {
-        let at = match owner {
-            Owner::Teamspace(_) => self.changed_at,
-            Owner::Address(_) => self.called_at,
-        };
-        at.is_some_and(|at| now - at < OTHERS_SECONDS)
+        self.callers.iter().any(|(caller, at)| caller != owner && now - at < OTHERS_SECONDS)
     }
 
     fn of(&mut self, owner: &Owner, now: f64) -> &mut Recent {
@@ -232,13 +242,22 @@ pub enum Size {
 impl Size {
     pub fn of(headers: &HeaderMap) -> Self {
         if headers.contains_key(header::TRANSFER_ENCODING) {
-            return Size::Large { n_bytes: UNKNOWN_BYTES };
+            return Size::Large { n_bytes: COUNTED_BYTES_MAX };
         }
         let Some(length) = headers.get(header::CONTENT_LENGTH) else { return Size::Small };
         let n_bytes = length.to_str().ok().and_then(|text| text.parse().ok());
-        match n_bytes.unwrap_or(UNKNOWN_BYTES) {
+        // A longer one is refused before it is read.
+        match n_bytes.unwrap_or(COUNTED_BYTES_MAX).min(COUNTED_BYTES_MAX) {
             ..=LARGE_BYTES => Size::Small,
             n_bytes => Size::Large { n_bytes },
+        }
+    }
+
+    fn seconds(self) -> f64 {
+        match self {
+            Size::Small => 0.0,
+            #[expect(clippy::cast_precision_loss, reason = "it is at most a megabyte")]
+            Size::Large { n_bytes } => n_bytes as f64 / LARGE_BYTES_PER_SECOND,
         }
     }
 }
@@ -246,6 +265,13 @@ impl Size {
 thread_local! {
     /// What a request said while its connection was polled, for the one who polls it.
     static SAID: RefCell<Option<(Owner, Size)>> = const { RefCell::new(None) };
+}
+
+/// Who sends a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Who {
+    Member,
+    Customer,
 }
 
 /// Its teamspace sent too much in large bodies.
@@ -256,18 +282,40 @@ pub struct TooMuch {
 
 /// Says whose request it is. If it belongs in the slow lane, its connection goes on there; if its
 /// body is large, it may have to wait.
-pub async fn identify(lane: &SlowLane, teamspace: &TeamspaceId, size: Size) -> Result<(), TooMuch> {
-    let owner = Owner::Teamspace(teamspace.clone());
+pub async fn identify(lane: &SlowLane, caller: &Caller, size: Size) -> Result<(), TooMuch> {
+    let owner = Owner::Teamspace(caller.teamspace.clone());
+    let who = match caller.principal {
+        Principal::Customer(_) => Who::Customer,
+        Principal::Agent(_) | Principal::Operator(_) | Principal::System => Who::Member,
+    };
     SAID.set(Some((owner.clone(), size)));
     if !slow_thread::is_slow() && lane.is_for(&owner, size) {
         tokio::task::yield_now().await;
     }
-    let wait = lane.wait_seconds(&owner, size);
+    let wait = lane.wait_seconds(&owner, who, size);
     let wait = wait.map_err(|retry_seconds| TooMuch { retry_seconds })?;
     if wait > 0.0 {
+        let mut place = Place { lane, owner, size, is_used: false };
         pause(Duration::from_secs_f64(wait)).await;
+        place.is_used = true;
     }
     Ok(())
+}
+
+/// The place of a request that waits. One that is given up is free for others.
+struct Place<'l> {
+    lane: &'l SlowLane,
+    owner: Owner,
+    size: Size,
+    is_used: bool,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        if !self.is_used {
+            self.lane.give_back(&self.owner, self.size);
+        }
+    }
 }
 
 /// Work in the slow lane. It ends when the one who waits for it does.
@@ -356,6 +404,8 @@ impl MeteredTalk {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use tokio::runtime::Runtime;
     use tokio::sync::{mpsc, oneshot};
 
@@ -365,7 +415,7 @@ mod tests {
         name.parse().expect("a teamspace")
     }
 
-    const LARGE: Size = Size::Large { n_bytes: UNKNOWN_BYTES };
+    const LARGE: Size = Size::Large { n_bytes: COUNTED_BYTES_MAX };
 
     fn owner(name: &str) -> Owner {
         Owner::Teamspace(teamspace(name))
@@ -394,7 +444,13 @@ mod tests {
         async fn answers_on(&self, name: &'static str, size: Size) -> String {
             let (lane, (answer, answered)) = (Arc::clone(&self.lane), oneshot::channel());
             let talk = async move {
-                identify(&lane, &teamspace(name), size).await.expect("it is little");
+                let caller = Caller {
+                    teamspace: teamspace(name),
+                    principal: Principal::System,
+                    roles: BTreeSet::new(),
+                    session: String::new(),
+                };
+                identify(&lane, &caller, size).await.expect("it is little");
                 answer.send(this_thread()).expect("it is waited for");
             };
             run(Arc::clone(&self.lane), Owner::Address(None), Box::pin(talk)).await;
@@ -454,28 +510,62 @@ mod tests {
     #[tokio::test]
     async fn large_bodies_beside_others_wait_and_then_are_refused() {
         let world = World::new();
-        let wait = |name| world.lane.wait_seconds(&owner(name), LARGE);
-        let n_at_once = (LARGE_BYTES_AT_ONCE / UNKNOWN_BYTES as f64) as usize;
-        world.lane.is_for(&owner("busy"), Size::Small);
+        let wait = |name, who| world.lane.wait_seconds(&owner(name), who, LARGE);
+        let n_at_once = (LARGE_BYTES_AT_ONCE / COUNTED_BYTES_MAX as f64) as usize;
+        world.lane.count(&owner("busy"), Size::Small, 0.0);
         for _ in 0..10 * n_at_once {
-            assert_eq!(wait("busy"), Ok(0.0), "it is alone");
+            assert_eq!(wait("busy", Who::Member), Ok(0.0), "it is alone");
         }
-        world.lane.is_for(&owner("calm"), Size::Small);
-        for _ in 0..n_at_once {
-            assert_eq!(wait("busy"), Ok(0.0));
+        world.lane.count(&owner("calm"), Size::Small, 0.0);
+        let n_taken = (0..).take_while(|_| wait("busy", Who::Customer).is_ok()).count();
+        assert!((1..n_at_once).contains(&n_taken), "the rest is for members: {n_taken}");
+        for _ in n_taken..n_at_once {
+            assert_eq!(wait("busy", Who::Member), Ok(0.0));
         }
         let mut waits = Vec::new();
         let retry = loop {
-            match wait("busy") {
+            match wait("busy", Who::Member) {
                 Ok(seconds) => waits.push(seconds),
                 Err(retry) => break retry,
             }
         };
         assert!(waits.is_sorted() && waits.len() > 4, "{waits:?}");
         assert!(waits.iter().all(|seconds| *seconds <= LARGE_WAIT_SECONDS_MAX), "{waits:?}");
-        assert!(retry > LARGE_WAIT_SECONDS_MAX);
-        assert_eq!(wait("calm"), Ok(0.0));
-        assert_eq!(world.lane.wait_seconds(&owner("busy"), Size::Small), Ok(0.0));
+        assert!((1.0..2.0).contains(&retry), "{retry}");
+        world.lane.give_back(&owner("busy"), LARGE);
+        assert!(wait("busy", Who::Member).is_ok(), "one was given up");
+        assert_eq!(wait("calm", Who::Member), Ok(0.0));
+        let small = world.lane.wait_seconds(&owner("busy"), Who::Member, Size::Small);
+        assert_eq!(small, Ok(0.0));
+    }
+
+    #[test]
+    fn what_a_head_says_counts_only_up_to_what_is_read() {
+        let size = |name: header::HeaderName, value: &str| {
+            Size::of(&HeaderMap::from_iter([(name, value.parse().expect("a value"))]))
+        };
+        let of_length = |length: u64| size(header::CONTENT_LENGTH, &length.to_string());
+        assert_eq!(of_length(LARGE_BYTES), Size::Small);
+        assert_eq!(of_length(20_000), Size::Large { n_bytes: 20_000 });
+        for length in [COUNTED_BYTES_MAX, 1_000_000_000_000, u64::MAX] {
+            assert_eq!(of_length(length), LARGE);
+        }
+        assert_eq!(size(header::TRANSFER_ENCODING, "chunked"), LARGE);
+    }
+
+    #[tokio::test]
+    async fn a_teamspace_is_alone_if_the_others_called_long_ago_or_only_within_the_server() {
+        let world = World::new();
+        let has_others = |name: &str, seconds: f64| {
+            world.lane.lock().has_others(&owner(name), world.lane.clock.seconds() + seconds)
+        };
+        world.lane.is_for(&owner("default"), Size::Small);
+        assert!(!has_others("alone", 0.0), "nobody called");
+        for name in ["first", "second", "third", "first"] {
+            world.lane.count(&owner(name), Size::Small, 0.0);
+        }
+        assert!(has_others("alone", 0.0) && has_others("first", 0.0) && has_others("third", 0.0));
+        assert!(!has_others("first", OTHERS_SECONDS + 1.0));
     }
 
     #[tokio::test]

@@ -84,7 +84,7 @@ impl Node {
         check_schema(&config.data)?;
         let ids = Arc::new(RandomIds);
         let signer = ledger_key::open(&config.data, || ids.bytes())?;
-        let witness = config.ledger.open_witness(signer.key_name())?;
+        let witness = config.ledger.open_witness(&config.data, signer.key_name())?;
         let beside = CheckpointFiles::open(&config.data)?;
         let newest = ReadOnly::open(&config.data)?.newest_entry()?;
         if newest.is_none() {

@@ -2,6 +2,7 @@
 //! outside of it. An attacker who rewrites sealed entries in the store is detected.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use protocol::checkpoint::{Checkpoint, Signer, Verifier};
 use protocol::fork::Lost;
@@ -228,8 +229,14 @@ impl Sealer {
             self.sink.accept();
         }
         match self.seal().await {
-            Ok(()) => self.sealed_size = self.edge.size(),
+            Ok(()) => {
+                self.sealed_size = self.edge.size();
+                self.engine.counts().seal_lag.store(0, Ordering::Relaxed);
+            }
             Err(error) => {
+                let lag = self.edge.size().saturating_sub(self.sealed_size).max(1);
+                self.engine.counts().seal_lag.store(lag, Ordering::Relaxed);
+                self.engine.counts().witness_failures.fetch_add(1, Ordering::Relaxed);
                 if let SealError::NotKept(NotKept::Replaced(note)) = &error {
                     self.fall_behind(note);
                 }

@@ -2,7 +2,7 @@
 
 use std::fs::Metadata;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use adapters::checkpoint_file::size_of;
 use adapters::{aaep_keys, ledger_key};
@@ -25,6 +25,12 @@ use crate::{checkpoint_check, config, exit_code, output};
 pub struct DoctorArgs {
     #[command(flatten)]
     reach: Reach,
+    /// The configuration file of the server [default: ./tasuki.toml if it exists]
+    #[arg(long, env = "TASUKI_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The witness folder of the server, if it was started with one [env: TASUKI_LEDGER_WITNESS]
+    #[arg(long, value_name = "FOLDER")]
+    witness: Option<PathBuf>,
 }
 
 #[derive(Debug, Serialize)]
@@ -48,7 +54,8 @@ pub async fn run(args: DoctorArgs) -> Result<u8> {
     // A server elsewhere has no folder here, unless one is named.
     if !is_elsewhere || args.reach.data.is_some() {
         let data = args.reach.data()?;
-        let ledger = configure(None)?.ledger;
+        let mut ledger = configure(args.config.as_deref())?.ledger;
+        ledger.witness = args.witness.unwrap_or(ledger.witness);
         findings.extend([folder(&data), key(&data), database(&data)]);
         findings.push(sealed(&data, &ledger));
         findings.extend(witnesses(&data, &ledger));

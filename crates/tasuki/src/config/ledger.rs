@@ -8,7 +8,7 @@ use adapters::checkpoint_file::Witness;
 use adapters::http_witness::HttpWitness;
 use adapters::remote_witness::{RemoteWitness, WitnessForm};
 use adapters::witness_call::Settings;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::proofs::ProofsOfFolder;
@@ -47,7 +47,12 @@ impl Ledger {
         Some(self.witness.as_path()).filter(|path| !path.as_os_str().is_empty())
     }
 
-    pub fn open_witness(&self, key_name: &str) -> Result<Option<Witness>> {
+    pub fn open_witness(&self, data: &Path, key_name: &str) -> Result<Option<Witness>> {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if let Some(path) = self.witness().filter(|path| real(path).starts_with(real(data))) {
+            let outside = "expected a folder outside the data folder";
+            bail!("ledger.witness: {outside}, got {}", path.display());
+        }
         let cannot = |path: &Path| format!("ledger.witness: cannot use {}", path.display());
         let open = |path: &Path| Witness::open(path, key_name).with_context(|| cannot(path));
         self.witness().map(open).transpose()
@@ -56,6 +61,10 @@ impl Ledger {
     /// The witness over HTTP, if there is one, of the ledger in this folder.
     pub fn open_http_witness(&self, data: &Path, key_name: &str) -> Result<Option<RemoteWitness>> {
         if self.witness_url.is_empty() {
+            let needs_url = "expected ledger.witness_url beside it";
+            ensure!(self.witness_key.is_empty(), "ledger.witness_key: {needs_url}");
+            let has_file = !self.witness_token_file.as_os_str().is_empty();
+            ensure!(!has_file, "ledger.witness_token_file: {needs_url}");
             return Ok(None);
         }
         let url = self.witness_url.clone();

@@ -1,6 +1,6 @@
 //! Pages for operators: liveness, readiness, metrics.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::Json;
 use axum::extract::State;
@@ -35,7 +35,9 @@ pub async fn readyz(State(gateway): State<Gateway>) -> Result<Json<serde_json::V
         return Err(Rejection::StorageReserved.into());
     }
     // Commits do not wait for a witness, so the server is ready without it.
-    let is_unwitnessed = gateway.engine.counts().witness_lag.load(Ordering::Relaxed) > 0;
+    let counts = gateway.engine.counts();
+    let is_behind = |lag: &AtomicU64| lag.load(Ordering::Relaxed) > 0;
+    let is_unwitnessed = is_behind(&counts.witness_lag) || is_behind(&counts.seal_lag);
     Ok(Json(match is_unwitnessed {
         true => json!({ "status": "ready", "warning": "the witness does not take checkpoints" }),
         false => json!({ "status": "ready" }),

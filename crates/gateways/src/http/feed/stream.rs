@@ -20,7 +20,7 @@ use crate::http::shared::cursors;
 use crate::http::shared::gateway::Gateway;
 use crate::http::shared::input::QueryParameters;
 use crate::http::shared::problem::Problem;
-use crate::http::shared::streams::{OpenStream, Unread};
+use crate::http::shared::streams::{OpenStream, Unread, UnreadRoom};
 
 /// How often a quiet stream sends a heartbeat, and the token is checked.
 const BEAT: Span = Span::from_millis(1_000);
@@ -42,6 +42,7 @@ pub async fn follow(
         return Err(Problem::new("stopping", "the server is stopping"));
     }
     let place = OpenStream::take(&gateway, &asker, gateway.limits.streams_per_token_max)?;
+    let unread = gateway.streams.unread_room(&asker);
     let (chunks, stream) = mpsc::channel::<Bytes>(CHUNKS_MAX);
     let teamspace = asker.caller.teamspace.clone();
     let follower = gateway.engine.ledger().follow_teamspace(&teamspace, cursor);
@@ -56,6 +57,7 @@ pub async fn follow(
         catches_up_to: Some(newest),
         follower,
         chunks,
+        unread,
         _place: place,
     };
     lane.spawn(teamspace, sending.run());
@@ -107,6 +109,7 @@ struct Sending {
     catches_up_to: Option<u64>,
     follower: TeamspaceFollower,
     chunks: mpsc::Sender<Bytes>,
+    unread: UnreadRoom,
     _place: OpenStream,
 }
 
@@ -150,12 +153,18 @@ impl Sending {
             };
             let is_stop = matches!(next, FeedStep::Stop) || !self.is_still_allowed().await;
             let chunk = match next {
-                _ if is_stop => self.closing(),
+                _ if is_stop => self.closing(cursor),
                 FeedStep::Page(page) => {
+                    let n_bytes = page.iter().map(|followed| followed.n_bytes()).sum();
                     let held = tokio::select! {
-                        held = self.hold(&page) => held,
+                        held = self.unread.hold(n_bytes) => Some(held),
                         () = self.chunks.closed() => return,
-                        _ = stopping.wait_for(|stopping| *stopping) => return,
+                        _ = stopping.wait_for(|stopping| *stopping) => None,
+                    };
+                    let Some(held) = held else {
+                        // The page was not sent.
+                        let _ = self.chunks.send(self.closing(cursor)).await;
+                        return;
                     };
                     match self.render(&page).await {
                         Ok(text) => held_until_sent(text, held),
@@ -170,12 +179,6 @@ impl Sending {
                 return;
             }
         }
-    }
-
-    /// Waits for room among what waits for the readers of the teamspace.
-    async fn hold(&self, page: &[Arc<Followed>]) -> Unread {
-        let n_bytes = page.iter().map(|followed| followed.n_bytes()).sum();
-        self.gateway.streams.hold(&self.filter.caller.teamspace, n_bytes).await
     }
 
     async fn render(&self, page: &[Arc<Followed>]) -> Result<Vec<u8>, Problem> {
@@ -209,18 +212,18 @@ impl Sending {
 
     /// Advances the client's cursor even when nothing passes its filter.
     fn beat(&mut self) -> Bytes {
-        Bytes::from(format!("id: {}\n: beat\n\n", self.place()))
+        let cursor = self.follower.cursor();
+        Bytes::from(format!("id: {}\n: beat\n\n", self.place(cursor)))
     }
 
-    fn closing(&mut self) -> Bytes {
-        let cursor = self.place();
+    fn closing(&self, cursor: u64) -> Bytes {
+        let cursor = self.place(cursor);
         Bytes::from(format!(
             "id: {cursor}\nevent: stream.closing\ndata: {{\"resume_after\":\"{cursor}\"}}\n\n"
         ))
     }
 
-    fn place(&mut self) -> String {
-        let cursor = self.follower.cursor();
+    fn place(&self, cursor: u64) -> String {
         cursors::moving_place(&self.gateway, &self.filter.caller.teamspace, cursor)
     }
 

@@ -89,7 +89,7 @@ pub async fn authenticate(gateway: &Gateway, parts: &Parts) -> Result<Asker, Pro
         Credential::Local | Credential::Open => {}
     }
     let size = Size::of(&parts.headers);
-    let identified = slow_lane::identify(&gateway.slow_lane, &asker.caller.teamspace, size).await;
+    let identified = slow_lane::identify(&gateway.slow_lane, &asker.caller, size).await;
     identified.map_err(|TooMuch { retry_seconds }| Problem::too_large_too_often(retry_seconds))?;
     Ok(asker)
 }

@@ -132,8 +132,14 @@ pub struct OpenStreams {
 pub struct StreamOwners {
     pub credentials: HashMap<Credential, usize>,
     pub teamspaces: HashMap<TeamspaceId, usize>,
-    /// What the streams of a teamspace may still hold for their readers, in bytes.
-    pub unread: HashMap<TeamspaceId, Arc<Semaphore>>,
+    pub unread: HashMap<TeamspaceId, UnreadRooms>,
+}
+
+/// What the streams of a teamspace may still hold for their readers, in bytes.
+#[derive(Debug)]
+pub struct UnreadRooms {
+    pub all: Arc<Semaphore>,
+    pub by_credential: HashMap<Credential, Arc<Semaphore>>,
 }
 
 impl std::fmt::Debug for Gateway {

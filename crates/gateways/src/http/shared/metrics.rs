@@ -134,7 +134,8 @@ impl Collector for Counted {
             .encode_histogram::<[(&str, &str); 0]>(seconds, n_decisions, &buckets, None)?;
         usage_metrics::encode(&self.engine, &mut encoder)?;
         let open = i64::try_from(self.connections.open()).unwrap_or(i64::MAX);
-        let lag = i64::try_from(read(&counts.witness_lag)).unwrap_or(i64::MAX);
+        let lag = read(&counts.witness_lag).max(read(&counts.seal_lag));
+        let lag = i64::try_from(lag).unwrap_or(i64::MAX);
         for (name, help, value) in [
             ("connections_open", "Open connections", open),
             ("witness_lag_entries", "Sealed entries that the witness does not know", lag),

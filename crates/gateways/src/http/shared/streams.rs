@@ -12,32 +12,77 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::http::shared::auth::Asker;
 use crate::http::shared::credential::Credential;
-use crate::http::shared::gateway::{Gateway, OpenStreams};
+use crate::http::shared::gateway::{Gateway, OpenStreams, UnreadRooms};
 use crate::http::shared::problem::Problem;
 
 /// The part of all streams that one teamspace cannot take: one in so many.
 const OTHERS_SHARE: usize = 4;
 
-/// What the streams and sockets of one teamspace hold for their readers, in bytes. Beyond it they
-/// wait until something was read; who reads nothing is cut off.
-const UNREAD_BYTES_MAX: u32 = 64 * 1024 * 1024;
+/// What the streams and sockets of one token hold for their readers, in bytes, and those of a
+/// teamspace. Beyond it they wait until something was read; who reads nothing is cut off. Most of
+/// the streams that wait for each other have the same token, and so the same owner.
+const TOKEN_UNREAD_BYTES_MAX: usize = 4 * 1024 * 1024;
+const UNREAD_BYTES_MAX: usize = 256 * 1024 * 1024;
 
-/// The place of something that waits for a reader, given back when dropped.
-pub type Unread = OwnedSemaphorePermit;
+/// Something that waits for a reader. Its room is given back when it is dropped.
+#[derive(Debug)]
+pub struct Unread {
+    of_token: OwnedSemaphorePermit,
+    of_teamspace: OwnedSemaphorePermit,
+}
+
+impl Unread {
+    pub fn merge(&mut self, other: Self) {
+        self.of_token.merge(other.of_token);
+        self.of_teamspace.merge(other.of_teamspace);
+    }
+}
+
+/// The room for what a stream holds for its reader.
+#[derive(Debug, Clone)]
+pub struct UnreadRoom {
+    of_token: Arc<Semaphore>,
+    of_teamspace: Arc<Semaphore>,
+}
+
+impl UnreadRoom {
+    /// Waits until there is room for so many bytes more.
+    pub async fn hold(&self, n_bytes: usize) -> Unread {
+        let Self { of_token, of_teamspace } = self.clone();
+        let n_bytes = counted(n_bytes);
+        // In this order: who waits for the others holds nothing that they wait for.
+        let of_token = of_token.acquire_many_owned(n_bytes).await.expect("it is never closed");
+        let of_teamspace = of_teamspace.acquire_many_owned(n_bytes).await;
+        Unread { of_token, of_teamspace: of_teamspace.expect("it is never closed") }
+    }
+
+    /// The same if there is room at once.
+    pub fn try_hold(&self, n_bytes: usize) -> Option<Unread> {
+        let Self { of_token, of_teamspace } = self.clone();
+        let n_bytes = counted(n_bytes);
+        let of_token = of_token.try_acquire_many_owned(n_bytes).ok()?;
+        let of_teamspace = of_teamspace.try_acquire_many_owned(n_bytes).ok()?;
+        Some(Unread { of_token, of_teamspace })
+    }
+}
+
+/// One that is longer than all that a token may hold takes all of it.
+fn counted(n_bytes: usize) -> u32 {
+    u32::try_from(n_bytes.min(TOKEN_UNREAD_BYTES_MAX)).expect("it is small")
+}
 
 impl OpenStreams {
-    /// Waits until the streams of a teamspace may hold so many bytes more.
-    pub async fn hold(&self, teamspace: &TeamspaceId, n_bytes: usize) -> Unread {
-        let places = {
-            let mut owners = self.by_owner.lock().expect("nothing panics in here");
-            let places = owners.unread.entry(teamspace.clone()).or_insert_with(|| {
-                Arc::new(Semaphore::new(usize::try_from(UNREAD_BYTES_MAX).unwrap_or(usize::MAX)))
-            });
-            Arc::clone(places)
-        };
-        // One that is longer than all may hold takes all of it.
-        let n_places = u32::try_from(n_bytes).unwrap_or(UNREAD_BYTES_MAX).min(UNREAD_BYTES_MAX);
-        places.acquire_many_owned(n_places).await.expect("it is never closed")
+    /// The room of a caller, for as long as a stream of its teamspace is open.
+    pub fn unread_room(&self, asker: &Asker) -> UnreadRoom {
+        let mut owners = self.by_owner.lock().expect("nothing panics in here");
+        let rooms = owners.unread.entry(asker.caller.teamspace.clone());
+        let rooms = rooms.or_insert_with(|| UnreadRooms {
+            all: Arc::new(Semaphore::new(UNREAD_BYTES_MAX)),
+            by_credential: HashMap::new(),
+        });
+        let own = rooms.by_credential.entry(asker.credential);
+        let own = own.or_insert_with(|| Arc::new(Semaphore::new(TOKEN_UNREAD_BYTES_MAX)));
+        UnreadRoom { of_token: Arc::clone(own), of_teamspace: Arc::clone(&rooms.all) }
     }
 }
 
@@ -90,8 +135,12 @@ impl Drop for OpenStream {
         let mut owners = self.streams.by_owner.lock().expect("nothing panics in here");
         give_back(&mut owners.credentials, &self.credential);
         give_back(&mut owners.teamspaces, &self.teamspace);
-        if !owners.teamspaces.contains_key(&self.teamspace) {
-            owners.unread.remove(&self.teamspace);
+        let has_streams = owners.credentials.contains_key(&self.credential);
+        let is_followed = owners.teamspaces.contains_key(&self.teamspace);
+        match owners.unread.get_mut(&self.teamspace) {
+            Some(_) if !is_followed => drop(owners.unread.remove(&self.teamspace)),
+            Some(rooms) if !has_streams => drop(rooms.by_credential.remove(&self.credential)),
+            Some(_) | None => {}
         }
     }
 }

@@ -24,7 +24,7 @@ use crate::http::feed::filter::{Filter, FollowInput, SubscriberNews};
 use crate::http::shared::auth::Asker;
 use crate::http::shared::cursors;
 use crate::http::shared::problem::Problem;
-use crate::http::shared::streams::Unread;
+use crate::http::shared::streams::{Unread, UnreadRoom};
 use crate::http::ws::frame::{After, Subscribe, conversation_id};
 use crate::http::ws::state::Ws;
 use crate::http::ws::typing::{Listening, Who};
@@ -118,6 +118,8 @@ pub async fn begin(
         news,
         waiting: Vec::new(),
         n_bytes: 0,
+        room: gateway.streams.unread_room(asker),
+        held: None,
     };
     let (lane, teamspace) = (Arc::clone(&gateway.slow_lane), following.teamspace.clone());
     let task = lane.spawn(teamspace, following.run(stream, after, newest));
@@ -163,6 +165,9 @@ struct Following {
     news: mpsc::Sender<News>,
     waiting: Vec<Utf8Bytes>,
     n_bytes: usize,
+    room: UnreadRoom,
+    /// The room of what waits.
+    held: Option<Unread>,
 }
 
 /// Why a subscription ends: it has no reader any more, or the ledger cannot be read.
@@ -248,12 +253,30 @@ impl Following {
 
     async fn tell(&mut self, page: &[Arc<Followed>]) -> Result<(), Ended> {
         for followed in page {
+            self.make_room(followed.n_bytes()).await?;
             self.add(followed).await?;
             if self.n_bytes >= BATCH_BYTES_MAX {
                 self.hand_on().await?;
             }
         }
         self.hand_on().await
+    }
+
+    /// Waits for room for the frames of an entry. What is ready is sent before: others may wait for
+    /// its room.
+    async fn make_room(&mut self, n_bytes: usize) -> Result<(), Ended> {
+        let more = match self.room.try_hold(n_bytes) {
+            Some(more) => more,
+            None => {
+                self.hand_on().await?;
+                self.room.hold(n_bytes).await
+            }
+        };
+        match &mut self.held {
+            Some(held) => held.merge(more),
+            None => self.held = Some(more),
+        }
+        Ok(())
     }
 
     /// Sends the current cursor, although no entry was shown.
@@ -305,11 +328,12 @@ impl Following {
 
     async fn hand_on(&mut self) -> Result<(), Ended> {
         if self.waiting.is_empty() {
+            self.held = None;
             return Ok(());
         }
         let frames = std::mem::take(&mut self.waiting);
-        let n_bytes = std::mem::take(&mut self.n_bytes);
-        let unread = self.gateway.streams.hold(&self.teamspace, n_bytes).await;
-        self.news.send(News::Frames(frames, Some(unread))).await.map_err(|_| Ended::Unread)
+        self.n_bytes = 0;
+        let held = self.held.take();
+        self.news.send(News::Frames(frames, held)).await.map_err(|_| Ended::Unread)
     }
 }
