@@ -67,6 +67,17 @@ pub struct NeighboursPlan {
     pub rounds: usize,
     /// All of them at once, and the canary.
     pub together: Duration,
+    pub priority: Priority,
+}
+
+/// Of the neighbours of the victim, on the machine that they share with the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Priority {
+    /// They run only while the processor has nothing else to do: on other machines they would not
+    /// take the server's processor.
+    Idle,
+    /// They run like everything else, also on a machine that is busy.
+    Normal,
 }
 
 /// Everything, as it is printed.
@@ -133,7 +144,8 @@ pub async fn run(
     within: &Path,
     progress: &dyn Progress,
 ) -> Result<NeighboursReport> {
-    let template = Arc::new(Template::make(within, plan.server.clone()).await?);
+    let template = Template::make(within, plan.server.clone(), plan.priority).await?;
+    let template = Arc::new(template);
     progress.begin("measuring", plan.attacks.len() as u64 + 2);
     let mut rows = Vec::new();
     for &attack in &plan.attacks {
@@ -251,8 +263,7 @@ fn read(count: &AtomicU64) -> u64 {
     count.load(Ordering::Relaxed)
 }
 
-/// From now on the calling thread runs only while the processor has nothing else to do: neighbours
-/// on other machines would not take the server's processor.
+/// From now on the calling thread runs only while the processor has nothing else to do.
 fn give_way() -> Result<()> {
     #[cfg(target_os = "linux")]
     {
@@ -275,8 +286,12 @@ fn load(
 ) -> JoinHandle<Result<()>> {
     let address = stage.server.address;
     let (honest, hostile) = (Arc::clone(&template.honest), Arc::clone(&template.hostile));
+    let priority = template.priority;
     std::thread::spawn(move || {
-        give_way()?;
+        match priority {
+            Priority::Idle => give_way()?,
+            Priority::Normal => {}
+        }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
             let working = async {

@@ -13,7 +13,7 @@ fn a_victim_beside_attackers_loses_nothing() {
     let output = Command::new(env!("CARGO_BIN_EXE_bench"))
         .arg("neighbours")
         .args(attacks)
-        .args(["--each", "1", "--rounds", "1", "--seconds", "1", "--json", "--data"])
+        .args(["--each", "1", "--rounds", "1", "--seconds", "1", "--eager", "--json", "--data"])
         .arg(folder.path())
         .output()
         .expect("the bench runs");

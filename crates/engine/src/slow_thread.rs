@@ -12,8 +12,8 @@ thread_local! {
     static IS_SLOW: Cell<bool> = const { Cell::new(false) };
 }
 
-/// From now on the calling thread gives way. Elsewhere than on Linux a priority is that of the whole
-/// process, so there it stays as it is.
+/// From now on the calling thread gives way. Elsewhere than on Linux a priority is that of the
+/// whole process, so there it stays as it is.
 pub fn give_way() {
     IS_SLOW.set(true);
     #[cfg(target_os = "linux")]

@@ -59,7 +59,8 @@ const LARGE_WAIT_SECONDS_MAX: f64 = 5.0;
 /// How long a connection stays in the slow lane before it is decided again.
 const STAY: Duration = Duration::from_secs(1);
 
-/// Teamspaces and addresses that are counted. Past it, those that used nothing lately are forgotten.
+/// Teamspaces and addresses that are counted. Past it, those that used nothing lately are
+/// forgotten.
 const OWNERS_MAX: usize = 4_096;
 
 /// Who uses how much of the processor.
@@ -560,7 +561,7 @@ mod tests {
             world.lane.lock().has_others(&owner(name), world.lane.clock.seconds() + seconds)
         };
         world.lane.is_for(&owner("default"), Size::Small);
-        assert!(!has_others("alone", 0.0), "nobody called");
+        assert!(!has_others("alone", 0.0), "no teamspace called");
         for name in ["first", "second", "third", "first"] {
             world.lane.count(&owner(name), Size::Small, 0.0);
         }
@@ -574,7 +575,7 @@ mod tests {
         let address = Owner::Address(Some([192, 0, 2, 1].into()));
         let is_slow = |owner: &Owner| world.lane.is_for(owner, Size::Small);
         world.lane.count(&address, Size::Small, 1_000.0);
-        assert!(!is_slow(&address), "nobody calls");
+        assert!(!is_slow(&address), "no teamspace calls");
         world.use_up("alone");
         assert!(is_slow(&address));
         assert!(!is_slow(&owner("alone")), "no other teamspace calls");

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use bench::neighbours::attack::Attack;
-use bench::neighbours::{self, Canary, Measured, NeighboursPlan, NeighboursReport, Round, Row};
+use bench::neighbours::{
+    self, Canary, Measured, NeighboursPlan, NeighboursReport, Priority, Round, Row,
+};
 use bench::report::Bar;
 use bench::{Progress, Scratch};
 use clap::Args;
@@ -31,6 +33,9 @@ pub struct NeighboursArgs {
     /// The executable to measure, such as that of another release [default: this one]
     #[arg(long, value_name = "FILE")]
     server: Option<PathBuf>,
+    /// Let the neighbours compete with the server for the processor, as on a machine that is busy
+    #[arg(long)]
+    eager: bool,
     /// Exit with 1 if a limit is not met, or if `uploads` without quotas and shares breaks none
     #[arg(long)]
     check: bool,
@@ -59,6 +64,7 @@ pub async fn run(args: &NeighboursArgs, progress: &dyn Progress) -> Result<u8> {
         each: Duration::from_secs_f64(args.each),
         rounds: args.rounds,
         together: Duration::from_secs_f64(args.seconds),
+        priority: if args.eager { Priority::Normal } else { Priority::Idle },
     };
     let report = neighbours::run(&plan, scratch.path(), progress).await?;
     if args.json {

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use super::super::child::{self, Server};
 use super::super::stores::{self, Growing};
 use super::super::work;
+use super::Priority;
 use tasuki::client::{Call, Client, Identity};
 use tasuki::node::Node;
 
@@ -43,7 +44,7 @@ pub struct Customer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shares {
     Kept,
-    /// The canary: no use is limited, and nobody gives way.
+    /// The canary: no use is limited, and no teamspace gives way.
     Off,
 }
 
@@ -52,6 +53,7 @@ pub enum Shares {
 pub struct Template {
     within: PathBuf,
     program: PathBuf,
+    pub priority: Priority,
     folder: PathBuf,
     roots: PathBuf,
     pub victim: Arc<Team>,
@@ -68,7 +70,7 @@ pub struct Stage {
 
 impl Template {
     /// `program` is the server.
-    pub async fn make(within: &Path, program: PathBuf) -> Result<Self> {
+    pub async fn make(within: &Path, program: PathBuf, priority: Priority) -> Result<Self> {
         let folder = stores::empty(within, "template")?;
         let roots = stores::empty(within, "artifacts")?;
         fs::write(roots.join(ARTIFACT), "hello").context("cannot make an artifact")?;
@@ -81,7 +83,7 @@ impl Template {
         drop(client);
         node.stop().await;
         let within = within.to_owned();
-        Ok(Self { within, program, folder, roots, victim, honest, hostile })
+        Ok(Self { within, program, priority, folder, roots, victim, honest, hostile })
     }
 
     /// The path of the victim's artifact.

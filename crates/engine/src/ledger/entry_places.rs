@@ -238,7 +238,7 @@ mod tests {
         let mut bells: Vec<_> = (0..=WOKEN_AT_ONCE_MAX).map(|_| places.bell(&team)).collect();
         let commit = |seq| places.committed((seq - 1, seq), [(&team, seq)].into_iter());
         commit(1);
-        assert!(bells[0].has_changed().unwrap(), "nobody else would wake it");
+        assert!(bells[0].has_changed().unwrap(), "nothing else would wake it");
         bells.iter_mut().for_each(|bell| bell.mark_unchanged());
         let mut last = bells.pop().unwrap();
         let checked = async {

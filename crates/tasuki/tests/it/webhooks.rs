@@ -369,15 +369,15 @@ async fn nothing_shortens_the_pause_before_the_next_try() {
     assert_eq!(event(&receiver.called(7).await[6])["id"], event(&seen[5])["id"]);
 }
 
-/// What waits for an endpoint that is down takes no memory: beyond what the server keeps in memory of
-/// the newest entries anyway, twice as many waiting events take no more.
+/// What waits for an endpoint that is down takes no memory. The server keeps the newest entries in
+/// memory anyway; beyond them, twice as many waiting events take no more.
 #[tokio::test]
 async fn what_waits_for_an_endpoint_takes_no_memory() {
     const GROWTH_KIB_MAX: u64 = 6 * 1_024;
     let n_events = if is_full_run() { 10_000 } else { 6_000 };
     let folder = TempDir::new().expect("a folder");
     let server = server(folder.path());
-    let ada = server.agent("ada");
+    let ada = server.with_token(&server.token("ada", &["--kind", "operator"]));
     // Nothing listens there.
     let webhook = add(&ada, "http://127.0.0.1:9/in", &["agent"]).await;
     let text = "x".repeat(1_900);

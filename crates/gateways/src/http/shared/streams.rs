@@ -214,6 +214,27 @@ mod tests {
 
     use super::*;
 
+    #[tokio::test]
+    async fn who_does_not_read_delays_only_streams_of_the_same_token() {
+        let room = |of_teamspace: &Arc<Semaphore>| UnreadRoom {
+            of_token: Arc::new(Semaphore::new(TOKEN_UNREAD_BYTES_MAX)),
+            of_teamspace: Arc::clone(of_teamspace),
+        };
+        let all = Arc::new(Semaphore::new(3 * TOKEN_UNREAD_BYTES_MAX / 2));
+        let (slow, reading) = (room(&all), room(&all));
+        let mut held = slow.hold(TOKEN_UNREAD_BYTES_MAX - 1).await;
+        held.merge(slow.hold(1).await);
+        assert!(slow.try_hold(1).is_none());
+        let small = reading.try_hold(1).expect("it has its own room");
+        assert!(reading.try_hold(TOKEN_UNREAD_BYTES_MAX).is_none(), "the teamspace has a limit");
+        drop(held);
+        drop(small);
+        let whole = slow.hold(usize::MAX).await;
+        assert!(slow.try_hold(1).is_none(), "a long one takes all that a token has");
+        drop(whole);
+        assert_eq!(all.available_permits(), 3 * TOKEN_UNREAD_BYTES_MAX / 2);
+    }
+
     #[test]
     fn a_caller_and_a_teamspace_have_a_few_exports_open() {
         let streams = Arc::<OpenStreams>::default();
