@@ -74,6 +74,10 @@ impl Receiver {
         self.seen.borrow().clone()
     }
 
+    pub fn n_seen(&self) -> usize {
+        self.seen.borrow().len()
+    }
+
     /// Waits until it was called this often.
     pub async fn called(&self, n_calls: usize) -> Vec<Seen> {
         let mut seen = self.seen.clone();
