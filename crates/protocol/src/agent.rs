@@ -11,9 +11,11 @@ pub mod state;
 
 pub use command::Command;
 pub use decide::decide;
-pub use event::{EndpointChanged, Event, Registered, RolesChanged, WakeChanged};
+pub use event::{
+    EndpointChanged, Event, NoticesMuted, NoticesRead, Registered, RolesChanged, WakeChanged,
+};
 pub use evolve::evolve;
 pub use kind::Kind;
 pub use presence::{Attendance, Presence};
 pub use profile::{AgentIdentity, Profile, Skill, free_slot, is_slot, slot_key, slot_prefix};
-pub use state::Agent;
+pub use state::{Agent, NoticeSettings};

@@ -59,6 +59,7 @@ pub fn encode(event: &Event) -> Recorded {
         Event::Conversation(conversation::Event::Delivered(body)) => text(body),
         Event::Conversation(conversation::Event::Unreached(body)) => text(body),
         Event::Conversation(conversation::Event::Routed(body)) => text(body),
+        Event::Conversation(conversation::Event::Updated(body)) => text(body),
         Event::Conversation(conversation::Event::Closed(body)) => text(body),
         Event::Conversation(conversation::Event::Transfer(event)) => encode_transfer(event),
         Event::Conversation(conversation::Event::Callback(callback::Event::Asked(body))) => {
@@ -174,6 +175,8 @@ fn decode_handoff(name: &str, body: &str) -> Result<handoff::Event, String> {
         "handoff.accepted" => read(body).map(handoff::Event::Accepted),
         "handoff.rejected" => read(body).map(handoff::Event::Rejected),
         "handoff.activated" => read(body).map(handoff::Event::Activated),
+        "handoff.progressed" => read(body).map(|body| handoff::Event::Progressed(Box::new(body))),
+        "handoff.recalled" => read(body).map(handoff::Event::Recalled),
         "handoff.completion_started" => {
             read(body).map(|body| handoff::Event::CompletionStarted(Box::new(body)))
         }
@@ -204,6 +207,8 @@ fn decode_agent(name: &str, body: &str) -> Result<agent::Event, String> {
         "agent.endpoint_changed" => read(body).map(agent::Event::EndpointChanged),
         "agent.queue_changed" => read(body).map(|body| agent::Event::QueueChanged(Box::new(body))),
         "agent.presence_changed" => read(body).map(agent::Event::PresenceChanged),
+        "agent.notices_read" => read(body).map(agent::Event::NoticesRead),
+        "agent.notices_muted" => read(body).map(agent::Event::NoticesMuted),
         "agent.connected" => read(body).map(agent::Event::Connected),
         "agent.connection_lost" => read(body).map(agent::Event::ConnectionLost),
         "agent.lost" => read(body).map(agent::Event::Lost),
@@ -219,6 +224,8 @@ fn encode_agent(event: &agent::Event) -> String {
         agent::Event::EndpointChanged(body) => text(body),
         agent::Event::QueueChanged(body) => text(body),
         agent::Event::PresenceChanged(body) => text(body),
+        agent::Event::NoticesRead(body) => text(body),
+        agent::Event::NoticesMuted(body) => text(body),
         agent::Event::Connected(body) => text(body),
         agent::Event::ConnectionLost(body) => text(body),
         agent::Event::Lost(body) => text(body),
@@ -233,6 +240,7 @@ fn decode_conversation(name: &str, body: &str) -> Result<conversation::Event, St
         "conversation.delivered" => read(body).map(conversation::Event::Delivered),
         "conversation.unreached" => read(body).map(conversation::Event::Unreached),
         "conversation.routed" => read(body).map(conversation::Event::Routed),
+        "conversation.updated" => read(body).map(conversation::Event::Updated),
         "conversation.closed" => read(body).map(conversation::Event::Closed),
         _ => Err(UNKNOWN.to_owned()),
     }
@@ -316,6 +324,8 @@ fn encode_handoff(event: &handoff::Event) -> String {
         handoff::Event::Accepted(body) => text(body),
         handoff::Event::Rejected(body) => text(body),
         handoff::Event::Activated(body) => text(body),
+        handoff::Event::Progressed(body) => text(body),
+        handoff::Event::Recalled(body) => text(body),
         handoff::Event::CompletionStarted(body) => text(body),
         handoff::Event::CompletionChecked(body) => text(body),
         handoff::Event::CompletionFailed(body) => text(body),

@@ -7,7 +7,7 @@
 //! whole ledger.
 
 use std::borrow::Cow;
-use std::fmt;
+use std::fmt::{self, Write};
 use std::hash::Hasher;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -55,6 +55,9 @@ pub enum Subject {
 
 /// The id of a subject that exists once.
 const SELF_ID: &str = "self";
+
+/// About what the text of a subject takes.
+const SUBJECT_BYTES: usize = 64;
 
 /// The name of a stream: one aggregate in one teamspace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -154,7 +157,7 @@ impl Entry {
             commitment: &canonical::hex(&self.body.commitment()),
             event: &self.name,
             position: self.position,
-            stream: &self.stream.subject.to_string(),
+            stream: &self.stream.subject.text(),
             teamspace: &self.stream.teamspace,
             version: self.version,
         };
@@ -200,6 +203,15 @@ impl Subject {
             Subject::Webhook(id) => id.to_string(),
             Subject::Conversation(id) => id.to_string(),
         }
+    }
+}
+
+impl Subject {
+    /// The displayed form. Every commit needs it several times, so it is made with one allocation.
+    pub fn text(&self) -> String {
+        let mut text = String::with_capacity(SUBJECT_BYTES);
+        write!(text, "{self}").expect("a string takes everything");
+        text
     }
 }
 

@@ -3,15 +3,19 @@
 //!
 //! Pure computation only. A queue's rows, claims and clocks are elsewhere; here are the sort keys
 //! and the choices made from them, which depend on nothing but their arguments. Read in this order:
-//! [`order`], [`choose`], [`patience`], [`wait`], [`hours`], [`settings`].
+//! [`order`], [`choose`], [`patience`], [`wait`], [`hours`], [`settings`], [`report`].
 
 pub mod choose;
 pub mod hours;
 pub mod order;
 pub mod patience;
+pub mod report;
 pub mod settings;
 pub mod wait;
 pub mod wanted;
+
+/// The queue of requests that name none.
+pub const DEFAULT_QUEUE: &str = "default";
 
 pub use choose::{Candidate, Ineligible, choose, eligible};
 pub use hours::OpeningHours;

@@ -126,6 +126,10 @@ pub enum Rejection {
     #[error("{}", describe_reached(*.quota, *.limit))]
     QuotaReached { quota: Quota, limit: u64, retry_after: Span },
 
+    /// One request alone is more than the whole quota, so waiting does not help.
+    #[error("{}", describe_too_large(*.quota, *.limit))]
+    LargerThanQuota { quota: Quota, limit: u64 },
+
     /// As much is kept, or open, as may be. `used` is counted as `limit` is.
     #[error("{}", describe_quota(*.quota, *.limit, *.used))]
     QuotaFull { quota: Quota, limit: u64, used: u64 },
@@ -197,6 +201,7 @@ impl Rejection {
             Rejection::SessionFull { retry_after: Some(_), .. } => "rate_limited",
             Rejection::SessionFull { retry_after: None, .. } => "session_full",
             Rejection::QuotaReached { .. } => "quota_reached",
+            Rejection::LargerThanQuota { .. } => "body_too_large",
             Rejection::QuotaFull { .. } => "quota_full",
             Rejection::StorageReserved => "storage_reserved",
             Rejection::NotAnswered { .. } => "not_answered",
@@ -240,9 +245,9 @@ impl Rejection {
             Rejection::NoDefaultQueue => Some("queue"),
             Rejection::QueueClosed { field, .. } => Some(field),
             Rejection::EventRefused { flaws, .. } => flaws.first().map(|flaw| flaw.field.as_str()),
-            Rejection::QuotaReached { quota, .. } | Rejection::QuotaFull { quota, .. } => {
-                Some(quota.as_str())
-            }
+            Rejection::QuotaReached { quota, .. }
+            | Rejection::LargerThanQuota { quota, .. }
+            | Rejection::QuotaFull { quota, .. } => Some(quota.as_str()),
             Rejection::OwnershipConflict { .. }
             | Rejection::WrongState { .. }
             | Rejection::NotAllowed { .. }
@@ -377,6 +382,16 @@ fn describe_reached(quota: Quota, limit: u64) -> String {
     format!("{name}: {limit} are used up for now; nothing was changed")
 }
 
+fn describe_too_large(quota: Quota, limit: u64) -> String {
+    let name = quota.as_str();
+    let unit = match quota.measure() {
+        Measure::Sent => " KiB",
+        Measure::Daily | Measure::Stored => " MiB",
+        Measure::Requests | Measure::Entries | Measure::Open(_) => "",
+    };
+    format!("{name}: expected at most {limit}{unit} in one request; nothing was changed")
+}
+
 fn describe_quota(quota: Quota, limit: u64, used: u64) -> String {
     let name = quota.as_str();
     match quota.measure() {
@@ -384,8 +399,8 @@ fn describe_quota(quota: Quota, limit: u64, used: u64) -> String {
             format!("{name}: {used} are open, of {limit}; {}", thing.freed_by())
         }
         Measure::Stored => format!(
-            "{name}: {used} MiB are kept, of {limit}; erasing makes room, and operators of the \
-             server can raise it"
+            "{name}: {used} of {limit} MiB are kept, and this does not fit; erasing makes room, \
+             and operators of the server can raise it"
         ),
         Measure::Requests | Measure::Sent | Measure::Entries | Measure::Daily => {
             format!("{name}: {used} are used, of {limit}")

@@ -62,7 +62,7 @@ impl RowKey {
         self.sign([
             b"snapshot",
             row.stream.teamspace.as_str().as_bytes(),
-            row.stream.subject.to_string().as_bytes(),
+            row.stream.subject.text().as_bytes(),
             &row.position.to_be_bytes(),
             row.head,
             &row.at.as_millis().to_be_bytes(),

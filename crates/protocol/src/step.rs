@@ -18,6 +18,7 @@ use crate::handoff::{self, Handoff};
 use crate::ids::{AgentId, HandoffId, MessageId, SessionId};
 use crate::ledger::{Erased, Recorded, Stream, Subject};
 use crate::rejection::Rejection;
+use crate::route::graph::HUMAN;
 use crate::{
     agent, codec, conversation, erasure, graph, message, session, subscription, teamspace, token,
     webhook,
@@ -350,6 +351,10 @@ fn decide_agent(
     let is_ours = || letters(id.as_str()).contains(AGENT_ID) || message::state::is_reserved(id);
     if known.is_none() && is_ours() {
         let expected = format!("a name that the server does not use, without `{AGENT_ID}` in it");
+        return Err(Rejection::SchemaInvalid { field: "agent".to_owned(), expected });
+    }
+    if known.is_none() && id.as_str() == HUMAN {
+        let expected = format!("another name; `{HUMAN}` stands for a person of a queue");
         return Err(Rejection::SchemaInvalid { field: "agent".to_owned(), expected });
     }
     let events = agent::decide(known, command, context)?;

@@ -2,7 +2,8 @@
 //!
 //! A model asks for a handoff by calling a tool. [`definitions`] makes the tools, [`calls`] reads
 //! the model's calls, [`answers`] decides which handoff of a turn counts and gives every call its
-//! result, [`history`] adds them to a history, [`detect`] finds the handoffs in one, and [`check`]
+//! result, [`history`] adds them to a history, [`transcript`] makes one of a conversation,
+//! [`detect`] finds the handoffs in one, and [`check`]
 //! says whether a provider would accept it. All of it is a function of JSON input. Who holds a
 //! conversation, and who may take it, is decided elsewhere.
 
@@ -16,6 +17,7 @@ pub mod name;
 #[cfg(test)]
 mod property_tests;
 mod text;
+pub mod transcript;
 mod turn;
 
 use std::str::FromStr;
@@ -40,6 +42,9 @@ pub const CONTEXT_BYTES_MAX: usize = 4_096;
 pub enum Form {
     /// Chat Completions: `tool_calls`, and a message of the role `tool` for each.
     OpenAi,
+    /// OpenAI's Responses API: items of type `function_call`, and a `function_call_output` for
+    /// each.
+    Responses,
     /// Messages: `tool_use` blocks, and their `tool_result` blocks in the next user message.
     Anthropic,
     /// `AIMessage` and `ToolMessage`, flat, under `data`, or as written by `dumpd`.
@@ -47,11 +52,12 @@ pub enum Form {
 }
 
 impl Form {
-    pub const ALL: [Form; 3] = [Form::OpenAi, Form::Anthropic, Form::LangChain];
+    pub const ALL: [Form; 4] = [Form::OpenAi, Form::Responses, Form::Anthropic, Form::LangChain];
 
     pub fn as_str(self) -> &'static str {
         match self {
             Form::OpenAi => "openai",
+            Form::Responses => "responses",
             Form::Anthropic => "anthropic",
             Form::LangChain => "langchain",
         }
@@ -60,7 +66,7 @@ impl Form {
     /// OpenAI refuses longer ids; the others document no limit.
     fn call_id_bytes_max(self) -> usize {
         match self {
-            Form::OpenAi => 64,
+            Form::OpenAi | Form::Responses => 64,
             Form::Anthropic | Form::LangChain => 256,
         }
     }
@@ -68,7 +74,7 @@ impl Form {
     fn is_call_id(self, id: &str) -> bool {
         let is_plain = match self {
             Form::Anthropic => id.bytes().all(name::is_of_tool_name),
-            Form::OpenAi | Form::LangChain => {
+            Form::OpenAi | Form::Responses | Form::LangChain => {
                 !id.chars().any(|c| c.is_whitespace() || crate::json::is_forbidden(c))
             }
         };
@@ -79,7 +85,9 @@ impl Form {
         let bytes_max = self.call_id_bytes_max();
         match self {
             Form::Anthropic => format!("1 to {bytes_max} of a-z, A-Z, 0-9, '_' and '-'"),
-            Form::OpenAi | Form::LangChain => format!("1 to {bytes_max} bytes without spaces"),
+            Form::OpenAi | Form::Responses | Form::LangChain => {
+                format!("1 to {bytes_max} bytes without spaces")
+            }
         }
     }
 }
@@ -89,7 +97,7 @@ impl FromStr for Form {
 
     fn from_str(text: &str) -> Result<Form, Malformed> {
         let known = Form::ALL.into_iter().find(|form| form.as_str() == text);
-        known.ok_or_else(|| Malformed::new("form", "openai, anthropic or langchain"))
+        known.ok_or_else(|| Malformed::new("form", "openai, responses, anthropic or langchain"))
     }
 }
 
@@ -109,7 +117,8 @@ impl Malformed {
 
     /// The same error, with the path seen from one level further out.
     pub fn within(self, place: &str) -> Malformed {
-        let joint = if self.field.is_empty() || self.field.starts_with('[') { "" } else { "." };
+        let is_joined = place.is_empty() || self.field.is_empty() || self.field.starts_with('[');
+        let joint = if is_joined { "" } else { "." };
         Malformed { field: format!("{place}{joint}{}", self.field), expected: self.expected }
     }
 }

@@ -215,6 +215,8 @@ fn names_a_url(event: &agent::Event) -> bool {
         | agent::Event::RolesChanged(_)
         | agent::Event::QueueChanged(_)
         | agent::Event::PresenceChanged(_)
+        | agent::Event::NoticesRead(_)
+        | agent::Event::NoticesMuted(_)
         | agent::Event::Connected(_)
         | agent::Event::ConnectionLost(_)
         | agent::Event::Lost(_) => false,
@@ -246,6 +248,8 @@ fn about(event: &handoff::Event) -> About<'_> {
         | handoff::Event::Accepted(_)
         | handoff::Event::Rejected(_)
         | handoff::Event::Activated(_)
+        | handoff::Event::Progressed(_)
+        | handoff::Event::Recalled(_)
         | handoff::Event::CompletionStarted(_)
         | handoff::Event::CompletionChecked(_)
         | handoff::Event::CompletionFailed(_)

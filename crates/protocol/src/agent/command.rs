@@ -6,9 +6,11 @@ use super::kind::Kind;
 use super::presence::Presence;
 use super::profile::Profile;
 use crate::caller::Role;
+use crate::handoff::notices::NoticeKind;
 use crate::needs::{Directory, Needs};
 use crate::queue;
 use crate::time::Time;
+use crate::tools::transcript::HistoryForm;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
@@ -18,12 +20,17 @@ pub enum Command {
     SetRoles { roles: BTreeSet<Role> },
     /// Sets or removes the URL that is called when the agent is sent something critical.
     SetWake { url: Option<String> },
-    /// Sets or removes the URL that turns are delivered to.
-    SetEndpoint { url: Option<String> },
+    /// Sets or removes the URL that turns are delivered to, and the form of the history that goes
+    /// along with each of them.
+    SetEndpoint { url: Option<String>, history: Option<HistoryForm> },
     /// Sets how a queue works.
     SetQueue { settings: Box<queue::Settings> },
     /// Sets the presence that a human declares.
     SetPresence { presence: Presence },
+    /// The agent has read its notices up to this cursor.
+    ReadNotices { until: String },
+    /// Sets the kinds of notices that the agent is not told, in place of the old ones.
+    MuteNotices { kinds: BTreeSet<NoticeKind> },
     /// The server has a connection to it, and had none before.
     Connect,
     /// The server has lost its last connection to it.
@@ -45,6 +52,8 @@ impl Command {
             | Command::SetWake { .. }
             | Command::SetEndpoint { .. }
             | Command::SetPresence { .. }
+            | Command::ReadNotices { .. }
+            | Command::MuteNotices { .. }
             | Command::Connect
             | Command::LoseConnection
             | Command::Elapse { .. } => None,
@@ -60,6 +69,8 @@ impl Command {
             Command::SetEndpoint { .. } => "set_endpoint",
             Command::SetQueue { .. } => "set_queue",
             Command::SetPresence { .. } => "set_presence",
+            Command::ReadNotices { .. } => "read_notices",
+            Command::MuteNotices { .. } => "mute_notices",
             Command::Connect => "connect",
             Command::LoseConnection => "lose_connection",
             Command::Elapse { .. } => "miss",

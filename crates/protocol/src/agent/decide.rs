@@ -5,13 +5,17 @@ mod attend;
 use std::collections::BTreeSet;
 
 use super::command::Command;
-use super::event::{EndpointChanged, Event, Registered, RolesChanged, WakeChanged};
+use super::event::{
+    EndpointChanged, Event, NoticesMuted, NoticesRead, Registered, RolesChanged, WakeChanged,
+};
 use super::kind::Kind;
 use super::profile::{self, Profile};
 use super::state::Agent;
 use crate::caller::{Caller, Role};
 use crate::facts::Context;
+use crate::handoff::notices::NoticeKind;
 use crate::rejection::Rejection;
+use crate::tools::transcript::HistoryForm;
 use crate::warning::check_kinds;
 use crate::{queue, wake};
 
@@ -25,9 +29,13 @@ pub fn decide(
         Command::Register { kind, profile } => register(state, *kind, profile, caller),
         Command::SetRoles { roles } => set_roles(state, roles, caller),
         Command::SetWake { url } => set_wake(state, url.as_deref(), caller),
-        Command::SetEndpoint { url } => set_endpoint(state, url.as_deref(), caller),
+        Command::SetEndpoint { url, history } => {
+            set_endpoint(state, url.as_deref(), *history, caller)
+        }
         Command::SetQueue { settings } => set_queue(state, settings, context),
         Command::SetPresence { presence } => attend::set(state, *presence, context),
+        Command::ReadNotices { until } => read_notices(state, until, caller),
+        Command::MuteNotices { kinds } => mute_notices(state, kinds, caller),
         Command::Connect => attend::connected(state, caller),
         Command::LoseConnection => attend::connection_lost(state, context),
         Command::Elapse { due } => attend::elapse(state, *due, context),
@@ -92,6 +100,7 @@ fn set_wake(
 fn set_endpoint(
     state: Option<&Agent>,
     url: Option<&str>,
+    history: Option<HistoryForm>,
     caller: &Caller,
 ) -> Result<Vec<Event>, Rejection> {
     if !caller.is_operator() {
@@ -104,10 +113,15 @@ fn set_endpoint(
         return Err(Rejection::SchemaInvalid { field: "url".to_owned(), expected });
     }
     url.map_or(Ok(()), wake::check_url)?;
-    if agent.endpoint.as_deref() == url {
+    if url.is_none() && history.is_some() {
+        let expected = "to be left out without a `url`".to_owned();
+        return Err(Rejection::SchemaInvalid { field: "history".to_owned(), expected });
+    }
+    if agent.endpoint.as_deref() == url && agent.endpoint_history == history {
         return Ok(Vec::new());
     }
-    Ok(vec![Event::EndpointChanged(EndpointChanged { url: url.map(str::to_owned) })])
+    let url = url.map(str::to_owned);
+    Ok(vec![Event::EndpointChanged(EndpointChanged { url, history })])
 }
 
 fn set_queue(
@@ -132,4 +146,37 @@ fn set_queue(
     check_kinds(&named, &context.facts.kinds)?;
     let is_same = agent.queue.as_deref() == Some(settings);
     Ok(if is_same { Vec::new() } else { vec![Event::QueueChanged(Box::new(settings.clone()))] })
+}
+
+fn read_notices(
+    state: Option<&Agent>,
+    until: &str,
+    caller: &Caller,
+) -> Result<Vec<Event>, Rejection> {
+    let agent = itself(state, caller)?;
+    if agent.notices.read_until == until {
+        return Ok(Vec::new());
+    }
+    Ok(vec![Event::NoticesRead(NoticesRead { until: until.to_owned() })])
+}
+
+fn mute_notices(
+    state: Option<&Agent>,
+    kinds: &BTreeSet<NoticeKind>,
+    caller: &Caller,
+) -> Result<Vec<Event>, Rejection> {
+    let agent = itself(state, caller)?;
+    if agent.notices.muted == *kinds {
+        return Ok(Vec::new());
+    }
+    Ok(vec![Event::NoticesMuted(NoticesMuted { kinds: kinds.clone() })])
+}
+
+/// The agent, if it is the caller.
+fn itself<'a>(state: Option<&'a Agent>, caller: &Caller) -> Result<&'a Agent, Rejection> {
+    let agent = state.ok_or(Rejection::NotFound { what: "agent" })?;
+    match caller.agent() == Some(&agent.id) {
+        true => Ok(agent),
+        false => Err(Rejection::NotAllowed { action: "read its notices", who: "the agent itself" }),
+    }
 }

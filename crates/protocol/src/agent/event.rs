@@ -8,9 +8,11 @@ use super::kind::Kind;
 use super::presence::Presence;
 use super::profile::Profile;
 use crate::caller::Role;
+use crate::handoff::notices::NoticeKind;
 use crate::ids::AgentId;
 use crate::queue;
 use crate::time::Time;
+use crate::tools::transcript::HistoryForm;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
@@ -20,6 +22,8 @@ pub enum Event {
     EndpointChanged(EndpointChanged),
     QueueChanged(Box<queue::Settings>),
     PresenceChanged(PresenceChanged),
+    NoticesRead(NoticesRead),
+    NoticesMuted(NoticesMuted),
     Connected(Connected),
     ConnectionLost(ConnectionLost),
     Lost(Lost),
@@ -47,6 +51,9 @@ pub struct WakeChanged {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndpointChanged {
     pub url: Option<String>,
+    /// The form of the history that goes along with each turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history: Option<HistoryForm>,
 }
 
 impl Event {
@@ -58,6 +65,8 @@ impl Event {
             Event::EndpointChanged(_) => "agent.endpoint_changed",
             Event::QueueChanged(_) => "agent.queue_changed",
             Event::PresenceChanged(_) => "agent.presence_changed",
+            Event::NoticesRead(_) => "agent.notices_read",
+            Event::NoticesMuted(_) => "agent.notices_muted",
             Event::Connected(_) => "agent.connected",
             Event::ConnectionLost(_) => "agent.connection_lost",
             Event::Lost(_) => "agent.lost",
@@ -74,6 +83,18 @@ pub struct PresenceChanged {
     /// How long it counts without a connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Time>,
+}
+
+/// It has read its notices up to a cursor of the events.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoticesRead {
+    pub until: String,
+}
+
+/// The kinds of notices that it is not told from now on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoticesMuted {
+    pub kinds: BTreeSet<NoticeKind>,
 }
 
 /// The first connection of possibly several.

@@ -2,7 +2,7 @@
 
 use super::event::{Event, Registered};
 use super::presence::Reach;
-use super::state::Agent;
+use super::state::{Agent, NoticeSettings};
 use crate::fixed::Fixed;
 use crate::ids::AgentId;
 use crate::ledger::BadHistory;
@@ -19,6 +19,8 @@ pub fn evolve(id: AgentId, state: Option<Agent>, event: &Event) -> Result<Agent,
             | Event::EndpointChanged(_)
             | Event::QueueChanged(_)
             | Event::PresenceChanged(_)
+            | Event::NoticesRead(_)
+            | Event::NoticesMuted(_)
             | Event::Connected(_)
             | Event::ConnectionLost(_)
             | Event::Lost(_) => Err(bad),
@@ -29,11 +31,22 @@ pub fn evolve(id: AgentId, state: Option<Agent>, event: &Event) -> Result<Agent,
         Event::Registered(registered) => Ok(Agent { profile: registered.profile.clone(), ..agent }),
         Event::RolesChanged(changed) => Ok(Agent { roles: changed.roles.clone(), ..agent }),
         Event::WakeChanged(changed) => Ok(Agent { wake_url: changed.url.clone(), ..agent }),
-        Event::EndpointChanged(changed) => Ok(Agent { endpoint: changed.url.clone(), ..agent }),
+        Event::EndpointChanged(changed) => {
+            let (endpoint, endpoint_history) = (changed.url.clone(), changed.history);
+            Ok(Agent { endpoint, endpoint_history, ..agent })
+        }
         Event::QueueChanged(settings) => {
             Ok(Agent { queue: Some(Fixed::from(settings.as_ref().clone())), ..agent })
         }
         Event::PresenceChanged(changed) => Ok(agent.attending(|was| was.said(changed))),
+        Event::NoticesRead(read) => {
+            let notices = NoticeSettings { read_until: read.until.clone(), ..*agent.notices };
+            Ok(Agent { notices: Box::new(notices), ..agent })
+        }
+        Event::NoticesMuted(muted) => {
+            let notices = NoticeSettings { muted: muted.kinds.clone(), ..*agent.notices };
+            Ok(Agent { notices: Box::new(notices), ..agent })
+        }
         Event::Connected(_) => Ok(agent.attending(|was| was.reached(Reach::Connected))),
         Event::ConnectionLost(lost) => Ok(agent.attending(|was| was.without_connection(lost))),
         Event::Lost(_) => Ok(agent.attending(|was| was.reached(Reach::Gone))),

@@ -9,9 +9,11 @@ use super::presence::{Attendance, MISSED, Presence, Reach};
 use super::profile::Profile;
 use crate::caller::Role;
 use crate::fixed::Fixed;
+use crate::handoff::notices::NoticeKind;
 use crate::ids::AgentId;
 use crate::queue;
 use crate::stored::Deadline;
+use crate::tools::transcript::HistoryForm;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Agent {
@@ -28,16 +30,31 @@ pub struct Agent {
     /// password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
+    /// The form of the history that goes along with each turn; none when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint_history: Option<HistoryForm>,
     /// The declared presence and the reachability of a human. Empty for other kinds.
     #[serde(default, skip_serializing_if = "is_default")]
     pub attendance: Attendance,
     /// How a queue works, if that was configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<Fixed<queue::Settings>>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub notices: Box<NoticeSettings>,
 }
 
-fn is_default(attendance: &Attendance) -> bool {
-    *attendance == Attendance::default()
+/// Which notices an agent has read, and which it does not want.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoticeSettings {
+    /// A cursor of the events. Empty if it has read none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub read_until: String,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub muted: BTreeSet<NoticeKind>,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl Agent {
@@ -50,8 +67,10 @@ impl Agent {
             roles: BTreeSet::new(),
             wake_url: None,
             endpoint: None,
+            endpoint_history: None,
             attendance: Attendance::default(),
             queue: None,
+            notices: Box::default(),
         }
     }
 

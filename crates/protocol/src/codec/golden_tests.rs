@@ -10,6 +10,7 @@ mod callback_shapes;
 mod completion_shapes;
 mod conversation_shapes;
 mod handoff_shapes;
+mod report_shapes;
 mod session_shapes;
 mod subscription_shapes;
 mod transfer_shapes;
@@ -28,6 +29,7 @@ use callback_shapes::callback_shapes;
 use completion_shapes::completion_shapes;
 use conversation_shapes::conversation_shapes;
 use handoff_shapes::{agent, handoff_shapes, time};
+use report_shapes::report_shapes;
 use session_shapes::session_shapes;
 use subscription_shapes::subscription_shapes;
 use transfer_shapes::transfer_shapes;
@@ -84,6 +86,8 @@ events! {
     Event::Handoff(HandoffEvent::Accepted(_)) => "handoff.accepted",
     Event::Handoff(HandoffEvent::Rejected(_)) => "handoff.rejected",
     Event::Handoff(HandoffEvent::Activated(_)) => "handoff.activated",
+    Event::Handoff(HandoffEvent::Progressed(_)) => "handoff.progressed",
+    Event::Handoff(HandoffEvent::Recalled(_)) => "handoff.recalled",
     Event::Handoff(HandoffEvent::CompletionStarted(_)) => "handoff.completion_started",
     Event::Handoff(HandoffEvent::CompletionChecked(_)) => "handoff.completion_checked",
     Event::Handoff(HandoffEvent::CompletionFailed(_)) => "handoff.completion_failed",
@@ -106,6 +110,8 @@ events! {
     Event::Agent(agent::Event::EndpointChanged(_)) => "agent.endpoint_changed",
     Event::Agent(agent::Event::QueueChanged(_)) => "agent.queue_changed",
     Event::Agent(agent::Event::PresenceChanged(_)) => "agent.presence_changed",
+    Event::Agent(agent::Event::NoticesRead(_)) => "agent.notices_read",
+    Event::Agent(agent::Event::NoticesMuted(_)) => "agent.notices_muted",
     Event::Agent(agent::Event::Connected(_)) => "agent.connected",
     Event::Agent(agent::Event::ConnectionLost(_)) => "agent.connection_lost",
     Event::Agent(agent::Event::Lost(_)) => "agent.lost",
@@ -144,6 +150,7 @@ events! {
     Event::Conversation(conversation::Event::Delivered(_)) => "conversation.delivered",
     Event::Conversation(conversation::Event::Unreached(_)) => "conversation.unreached",
     Event::Conversation(conversation::Event::Routed(_)) => "conversation.routed",
+    Event::Conversation(conversation::Event::Updated(_)) => "conversation.updated",
     Event::Conversation(conversation::Event::Closed(_)) => "conversation.closed",
     Event::Conversation(conversation::Event::Transfer(transfer::Event::Requested(_))) =>
         "transfer.requested",
@@ -248,6 +255,7 @@ fn shapes() -> Vec<(&'static str, Event)> {
     let mut shapes: Vec<_> = handoff_shapes()
         .into_iter()
         .chain(completion_shapes())
+        .chain(report_shapes())
         .map(|(shape, event)| (shape, Event::Handoff(event)))
         .collect();
     shapes.extend(agent_shapes().into_iter().map(|(shape, event)| (shape, Event::Agent(event))));

@@ -1,14 +1,14 @@
 //! Any event survives a round trip, and any text gives a result.
 
 mod agents;
-mod work;
-
 mod completions;
 mod conversations;
 mod graphs;
+mod names;
 mod sessions;
 mod subscriptions;
 mod webhooks;
+mod work;
 
 use std::collections::BTreeSet;
 
@@ -19,6 +19,7 @@ use proptest::sample::select;
 
 use completions::completions;
 use conversations::conversations;
+use names::NAMES;
 
 use super::{decode, encode};
 use crate::caller::Role;
@@ -45,55 +46,6 @@ use crate::step::Event;
 use crate::teamspace::{self, Configuration, Settings};
 use crate::time::Time;
 use crate::token::{self, BearerKind, Grant};
-
-const NAMES: [&str; 46] = [
-    "handoff.drafted",
-    "handoff.proposed",
-    "handoff.validation_started",
-    "handoff.accepted",
-    "handoff.rejected",
-    "handoff.activated",
-    "handoff.completion_started",
-    "handoff.completion_checked",
-    "handoff.completion_failed",
-    "handoff.confirmed",
-    "handoff.disputed",
-    "handoff.completed",
-    "handoff.closed",
-    "handoff.escalated",
-    "agent.registered",
-    "agent.endpoint_changed",
-    "agent.presence_changed",
-    "agent.connected",
-    "agent.connection_lost",
-    "agent.lost",
-    "token.issued",
-    "token.revoked",
-    "message.sent",
-    "message.delivered",
-    "message.read",
-    "message.expired",
-    "message.woken",
-    "message.failed",
-    "conversation.opened",
-    "conversation.said",
-    "conversation.not_heard",
-    "conversation.delivered",
-    "conversation.unreached",
-    "conversation.routed",
-    "conversation.closed",
-    "ledger.erased",
-    "teamspace.created",
-    "teamspace.configured",
-    "graph.saved",
-    "graph.removed",
-    "session.announced",
-    "session.answered",
-    "session.timed_out",
-    "session.withdrawn",
-    "session.handed_over",
-    "session.delivered",
-];
 
 proptest! {
     #[test]
@@ -152,8 +104,7 @@ fn events() -> impl Strategy<Value = Event> {
         6 => answers().prop_map(Event::Handoff),
         6 => negotiations().prop_map(Event::Handoff),
         6 => endings().prop_map(Event::Handoff),
-        3 => work::delegations().prop_map(Event::Handoff),
-        3 => work::workq().prop_map(Event::Handoff),
+        9 => work::work().prop_map(Event::Handoff),
         6 => completions().prop_map(Event::Handoff),
         2 => agents::agents().prop_map(Event::Agent),
         1 => tokens(),

@@ -10,7 +10,7 @@ use super::customer_text::CUSTOMER_TEXT_BYTES_MAX;
 use super::part::{PARTS_MAX, Part};
 use super::state::{Conversation, Customer};
 use super::topology::{HOPS_MAX_MAX, Level, Topology};
-use crate::agent::Kind;
+use crate::agent::{Agent, Kind};
 use crate::conversation::loop_guard::is_stopped;
 use crate::conversation::state::ATTRIBUTES_MAX;
 use crate::conversation::turn_asked::TurnAsked;
@@ -18,7 +18,7 @@ use crate::ids::{AgentId, GraphId};
 use crate::json::INTEGER_MAX;
 use crate::needs::{Directory, Needs, QueueOf};
 use crate::notes::NOTES_BYTES_MAX;
-use crate::route::graph::{CUSTOMER_QUEUES_MAX, LABEL_BYTES_MAX, Scalar};
+use crate::route::graph::{CUSTOMER_QUEUES_MAX, HUMAN, LABEL_BYTES_MAX, Scalar};
 use crate::warning::Named;
 use crate::{callback, form, transfer};
 
@@ -26,7 +26,7 @@ use crate::{callback, form, transfer};
 pub enum Command {
     Open(Box<Open>),
     Say(Say),
-    /// The holder hands it to another AI agent.
+    /// The holder hands it on, changes what the agents share, or ends it.
     Route(Box<Route>),
     /// The customer chooses the agent.
     Select {
@@ -113,10 +113,24 @@ pub struct Say {
     pub in_reply_to: Option<u64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Route {
-    pub goto: AgentId,
+    /// The agent that gets the conversation, or `human` for a person. When absent, the holder
+    /// keeps it.
+    #[serde(default)]
+    pub goto: Option<AgentId>,
+    /// With `human`: the queue where the customer waits; the teamspace's default queue when
+    /// absent.
+    #[serde(default)]
+    pub queue: Option<AgentId>,
+    /// Said to the customer first, as a message of the holder.
+    #[serde(default)]
+    #[schemars(transform = form::items(0, PARTS_MAX))]
+    pub parts: Vec<Part>,
+    /// Whether the conversation ends. Not together with `goto`.
+    #[serde(default)]
+    pub end: bool,
     /// Changes to the data that the agents share, by name; `null` removes a name.
     #[serde(default)]
     pub update: Map<String, Value>,
@@ -136,6 +150,80 @@ pub struct Route {
     pub context: Option<String>,
     #[serde(default)]
     pub epoch: Option<u64>,
+    /// The message that `parts` answer, if the holder keeps the conversation.
+    #[serde(skip)]
+    pub in_reply_to: Option<u64>,
+    /// Asks for a person also where an agent is called `human`.
+    #[serde(skip)]
+    pub is_for_person: bool,
+}
+
+/// What the endpoint of a holder answers to a turn: a message, and what else the holder does.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TurnAnswer {
+    #[serde(default)]
+    #[schemars(transform = form::items(0, PARTS_MAX))]
+    pub parts: Vec<Part>,
+    #[serde(default)]
+    pub goto: Option<AgentId>,
+    #[serde(default)]
+    pub queue: Option<AgentId>,
+    #[serde(default)]
+    pub end: bool,
+    #[serde(default)]
+    pub update: Map<String, Value>,
+    #[serde(default)]
+    pub graph: Level,
+    #[serde(default)]
+    #[schemars(transform = form::bytes(NOTES_BYTES_MAX))]
+    pub reason: Option<String>,
+    #[serde(default)]
+    #[schemars(transform = form::text(CUSTOMER_TEXT_BYTES_MAX))]
+    pub customer_text: Option<String>,
+    #[serde(default)]
+    #[schemars(transform = form::bytes(NOTES_BYTES_MAX))]
+    pub context: Option<String>,
+}
+
+impl TurnAnswer {
+    /// The command of the holder for this epoch.
+    pub fn command(self, epoch: u64, in_reply_to: Option<u64>) -> Command {
+        let TurnAnswer { parts, goto, queue, end, update, .. } = self;
+        let TurnAnswer { graph, reason, customer_text, context, .. } = self;
+        let about = [&reason, &customer_text, &context];
+        let does_more = goto.is_some() || queue.is_some() || end || !update.is_empty();
+        if !does_more && about.iter().all(|text| text.is_none()) {
+            let say = Say { parts, epoch: Some(epoch), in_reply_to };
+            return Command::Say(say);
+        }
+        Command::Route(Box::new(Route {
+            goto,
+            queue,
+            parts,
+            end,
+            update,
+            graph,
+            reason,
+            customer_text,
+            context,
+            epoch: Some(epoch),
+            in_reply_to,
+            is_for_person: false,
+        }))
+    }
+}
+
+impl Route {
+    /// Whether it asks for a person, if this is the agent that `goto` names.
+    pub fn asks_for_person(&self, named: Option<&Agent>) -> bool {
+        self.is_for_person || (self.names_person() && named.is_none())
+    }
+
+    /// Whether it may ask for a person.
+    fn names_person(&self) -> bool {
+        self.is_for_person || self.goto.as_ref().is_some_and(|goto| goto.as_str() == HUMAN)
+    }
 }
 
 impl Command {
@@ -171,7 +259,7 @@ impl Command {
         }
         let agent = match self {
             Command::Open(open) => open.agent.clone().or_else(|| open.topology.first().cloned()),
-            Command::Route(route) => Some(route.goto.clone()),
+            Command::Route(route) => route.goto.clone(),
             Command::Select { agent } => Some(agent.clone()),
             Command::Say(_)
             | Command::Close { .. }
@@ -208,8 +296,11 @@ impl Command {
         };
         // A loop that is stopped ends with a person.
         let queue = match (self, state) {
+            (Command::Route(route), Some(_)) if route.names_person() => {
+                Some(route.queue.clone().map_or(QueueOf::Default, QueueOf::Named))
+            }
             (Command::Route(route), Some(conversation))
-                if is_stopped(conversation, &route.goto) =>
+                if route.goto.as_ref().is_some_and(|to| is_stopped(conversation, to)) =>
             {
                 Some(QueueOf::Default)
             }
@@ -245,7 +336,9 @@ impl Command {
         let conversation = state?;
         match self {
             Command::Say(say) => say.epoch.is_none().then_some(&conversation.holder),
-            Command::Route(route) if conversation.is_too_much(&route.goto) => {
+            Command::Route(route)
+                if route.goto.as_ref().is_some_and(|to| conversation.is_too_much(to)) =>
+            {
                 conversation.setup.topology.supervisor()
             }
             Command::NotDelivered { .. } => conversation.setup.topology.supervisor(),

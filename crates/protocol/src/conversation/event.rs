@@ -19,6 +19,7 @@ pub enum Event {
     Said(Said),
     NotHeard(NotHeard),
     Routed(Routed),
+    Updated(Updated),
     Delivered(Delivered),
     Unreached(Unreached),
     Closed(Closed),
@@ -113,6 +114,16 @@ pub struct Routed {
     pub deliver: bool,
 }
 
+/// The holder changed the data that the agents share, and the conversation stays where it is, or
+/// goes to people.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Updated {
+    pub holder: AgentId,
+    pub epoch: u64,
+    /// The changes, by name; `null` removes a name.
+    pub update: Map<String, Value>,
+}
+
 /// The holder got messages at its endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivered {
@@ -158,6 +169,7 @@ impl Event {
             Event::Said(_) => "conversation.said",
             Event::NotHeard(_) => "conversation.not_heard",
             Event::Routed(_) => "conversation.routed",
+            Event::Updated(_) => "conversation.updated",
             Event::Delivered(_) => "conversation.delivered",
             Event::Unreached(_) => "conversation.unreached",
             Event::Closed(_) => "conversation.closed",
@@ -174,6 +186,7 @@ impl Event {
             Event::Said(it) => [Some(&it.holder), it.listener.as_ref(), None],
             Event::NotHeard(it) => [Some(&it.holder), Some(&it.agent), None],
             Event::Routed(it) => [Some(&it.holder), Some(&it.to), None],
+            Event::Updated(it) => [Some(&it.holder), None, None],
             Event::Delivered(it) => [Some(&it.holder), None, None],
             Event::Unreached(it) => [Some(&it.holder), None, None],
             Event::Closed(it) => [Some(&it.holder), None, None],
@@ -189,6 +202,7 @@ impl Event {
             Event::Said(it) => Some(it.epoch),
             Event::NotHeard(it) => Some(it.current),
             Event::Routed(it) => Some(it.epoch),
+            Event::Updated(it) => Some(it.epoch),
             Event::Delivered(it) => Some(it.epoch),
             Event::Unreached(it) => Some(it.epoch),
             Event::Transfer(event) => event.epoch(),
@@ -214,6 +228,7 @@ impl Event {
             Event::Transfer(event) => event.number(),
             Event::Opened(_)
             | Event::NotHeard(_)
+            | Event::Updated(_)
             | Event::Delivered(_)
             | Event::Unreached(_)
             | Event::Callback(_)

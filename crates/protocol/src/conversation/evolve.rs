@@ -32,6 +32,7 @@ pub fn evolve(
                     conversation.turn.refused = conversation.turn.refused.saturating_add(1);
                 }
                 Event::Routed(routed) => route(&mut conversation, routed, at),
+                Event::Updated(it) => merge(&mut conversation.shared, &it.update),
                 Event::Delivered(delivered) => conversation.told.reached(delivered.through, at),
                 Event::Unreached(_) => conversation.told.telling = None,
                 Event::Closed(_) => conversation.closed = Some(Closed { at }),

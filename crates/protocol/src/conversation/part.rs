@@ -77,6 +77,17 @@ impl Attachment {
     }
 }
 
+/// A text as parts; `None` if a message cannot hold it.
+pub fn of_text(text: &str) -> Option<Vec<Part>> {
+    let (mut parts, mut rest) = (Vec::new(), text.trim());
+    while !rest.is_empty() {
+        let (piece, after) = rest.split_at(rest.floor_char_boundary(TEXT_BYTES_MAX));
+        parts.push(Part::Text(Text { text: piece.to_owned() }));
+        rest = after.trim_start();
+    }
+    (parts.len() <= PARTS_MAX).then_some(parts)
+}
+
 /// The parts as they are recorded, if all of them are valid.
 pub fn check(parts: &[Part]) -> Result<Vec<Part>, Rejection> {
     if parts.is_empty() || parts.len() > PARTS_MAX {

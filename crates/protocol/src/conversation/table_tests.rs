@@ -4,6 +4,7 @@
 //! a coordinator. `shop` opens conversations. `customer` is that of the conversation, `stranger`
 //! that of another one.
 
+mod commands;
 mod graphs;
 mod turn_delivery;
 mod world;

@@ -12,6 +12,7 @@ use crate::hidden::make_visible;
 use crate::ids::{AgentId, ConversationId, TeamspaceId};
 use crate::stored::Effect;
 use crate::time::{Span, Time};
+use crate::tools::transcript::{History, HistoryForm};
 use crate::transfer;
 
 /// After this long a delivery has failed. No customer waits longer in a chat.
@@ -97,7 +98,13 @@ impl Turn {
     }
 
     /// The body of the request.
-    pub fn body(&self, teamspace: &TeamspaceId, at: Time, lines: &[TranscriptLine]) -> String {
+    pub fn body(
+        &self,
+        teamspace: &TeamspaceId,
+        at: Time,
+        lines: &[TranscriptLine],
+        history: Option<&(HistoryForm, History)>,
+    ) -> String {
         let lines = lines.iter().filter(|line| !line.is_between_people());
         let messages: Vec<Value> = lines.map(|line| self.message(line)).collect();
         let mut body = json!({
@@ -115,6 +122,14 @@ impl Turn {
                 "messages": messages,
             },
         });
+        if let Some((form, history)) = history {
+            body["data"]["history"] = json!({
+                "form": form,
+                "messages": history.messages,
+                "left_out": history.n_left_out,
+                "through": history.through,
+            });
+        }
         // A model reads it, so invisible characters are escaped.
         make_visible(&mut body);
         body.to_string()
@@ -143,6 +158,7 @@ impl Turn {
             Some(
                 Event::Opened(_)
                 | Event::NotHeard(_)
+                | Event::Updated(_)
                 | Event::Delivered(_)
                 | Event::Unreached(_)
                 | Event::Callback(_)

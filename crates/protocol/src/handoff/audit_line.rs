@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::event::{Escalated, Event, Proposed, WorkqDegraded, WorkqSettled};
+use super::event::{Escalated, Event, Proposed, Rejected, WorkqDegraded, WorkqSettled};
 use super::status::Status;
 use super::workq::{Degradation, WorkqStatus};
 use crate::handoff::reject_reason::RejectReason;
@@ -100,6 +100,8 @@ pub fn lines<'a>(id: HandoffId, event: &'a Event, actor: &'a str, at: Time) -> V
         Event::Drafted(_)
         | Event::Approved(_)
         | Event::Refused(_)
+        | Event::Progressed(_)
+        | Event::Recalled(_)
         | Event::CompletionStarted(_)
         | Event::Confirmed(_)
         | Event::Disputed(_)
@@ -123,13 +125,7 @@ pub fn lines<'a>(id: HandoffId, event: &'a Event, actor: &'a str, at: Time) -> V
         Event::Rejected(rejected) => vec![
             moved(rejected.from_status, Status::Rejected),
             verified(&rejected.passed, &rejected.failed),
-            AuditLine::HandoffRejected {
-                handoff_id: id,
-                reason: rejected.reason,
-                detail: &rejected.detail,
-                actor,
-                timestamp: at,
-            },
+            refusal(id, rejected, actor, at),
         ],
         Event::Activated(_) => vec![moved(Status::Accepted, Status::Activated)],
         Event::Completed(completed) => vec![
@@ -159,6 +155,16 @@ fn created(id: HandoffId, proposed: &Proposed, at: Time) -> AuditLine<'_> {
         task_id: &proposed.task_id,
         from: &proposed.parties.from,
         to: &proposed.parties.to,
+        timestamp: at,
+    }
+}
+
+fn refusal<'a>(id: HandoffId, rejected: &'a Rejected, actor: &'a str, at: Time) -> AuditLine<'a> {
+    AuditLine::HandoffRejected {
+        handoff_id: id,
+        reason: rejected.reason,
+        detail: &rejected.detail,
+        actor,
         timestamp: at,
     }
 }

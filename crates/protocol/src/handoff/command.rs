@@ -7,6 +7,7 @@ use super::artifact::Seen;
 use super::completion::Completion;
 use super::edit::{OfferEdit, PolicyEdit};
 use super::package::{Offer, OfferedWorkState, Policy, TaskKind};
+use super::progress::ProgressReport;
 use super::sla::Slas;
 use super::status::Status;
 use super::workq::{Answered, Way};
@@ -76,6 +77,12 @@ pub enum Command {
     Activate {
         work_state_update: Option<Box<OfferedWorkState>>,
     },
+    /// The owner reports how far the work is.
+    Progress(Box<ProgressReport>),
+    /// The sender asks for it back after it was accepted.
+    Recall {
+        reason: String,
+    },
     Complete(Completion),
     /// A verifier, who is not the owner, agrees that the work is done.
     Confirm {
@@ -88,6 +95,10 @@ pub enum Command {
     Close {
         closure_notes: Option<String>,
     },
+    /// The sender ends its draft.
+    Discard {
+        why: Option<String>,
+    },
     /// A deadline is near. Only the server sends it.
     Warn {
         stage: SlaStage,
@@ -96,6 +107,10 @@ pub enum Command {
     /// A deadline passed. Only the server sends it.
     Elapse {
         stage: SlaStage,
+        due: Time,
+    },
+    /// The limit of a recall passed. Only the server sends it.
+    ElapseRecall {
         due: Time,
     },
 }
@@ -194,12 +209,16 @@ impl Command {
             Command::Child(_) => "child",
             Command::Reject(_) => "reject",
             Command::Activate { .. } => "activate",
+            Command::Progress(_) => "progress",
+            Command::Recall { .. } => "recall",
             Command::Complete(_) => "complete",
             Command::Confirm { .. } => "confirm",
             Command::Dispute { .. } => "dispute",
             Command::Close { .. } => "close",
+            Command::Discard { .. } => "discard",
             Command::Warn { .. } => "warn",
             Command::Elapse { .. } => "elapse",
+            Command::ElapseRecall { .. } => "elapse_recall",
         }
     }
 }

@@ -9,12 +9,15 @@ mod complete;
 mod confirm;
 mod counter;
 mod delegate;
+mod discard;
 mod draft;
 mod elapse;
 mod extend_sla;
 mod follow;
 pub(crate) mod initiate;
+mod progress;
 mod reassign;
+mod recall;
 mod reject;
 mod shared;
 pub(crate) mod verified;
@@ -61,11 +64,15 @@ pub fn decide(
         Command::Activate { work_state_update } => {
             activate::decide(state, work_state_update.as_deref(), context)
         }
+        Command::Progress(report) => progress::decide(state, report, context),
+        Command::Recall { reason } => recall::decide(state, reason, context),
         Command::Complete(completion) => complete::decide(state, completion, context),
         Command::Confirm { why } => confirm::confirm(state, why.as_deref(), context),
         Command::Dispute { why } => confirm::dispute(state, why, context),
         Command::Close { closure_notes } => close::decide(state, closure_notes.as_deref(), context),
+        Command::Discard { why } => discard::decide(state, why.as_deref(), context),
         Command::Warn { stage, at } => elapse::warn(state, *stage, *at, context),
         Command::Elapse { stage, due } => elapse::decide(state, *stage, *due, context),
+        Command::ElapseRecall { due } => recall::elapse(state, *due, context),
     }
 }

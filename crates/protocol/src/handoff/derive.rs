@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::Child;
 use super::package::{Policy, TaskKind};
+use super::recall::RECALL;
 use super::state::{Approval, Handoff, Made, Stage, Terms, Waiting};
 use super::workq::Workq;
 use crate::handoff::readers::Readers;
@@ -19,28 +20,26 @@ pub const TASK: &str = "task/";
 /// The prefix of a deadline that warns, before the name of its stage.
 pub const WARN: &str = "warn/";
 
-/// The deadlines that are armed in a state. An overdue stage has none: it escalates once.
+/// The deadlines that are armed in a state: that of its stage, and that of a recall. Neither is
+/// armed again once it has escalated.
 pub fn deadlines(handoff: &Handoff) -> Vec<Deadline> {
     let Handoff::Made(made) = handoff else { return Vec::new() };
-    let Some((stage, waiting)) = clocked(&made.stage) else { return Vec::new() };
+    let recall = made.recall.iter().filter(|recall| !recall.escalated);
+    let recall = recall.map(|recall| Deadline { name: RECALL.into(), due: recall.until });
+    of_stage(made).into_iter().chain(recall).collect()
+}
+
+fn of_stage(made: &Made) -> Option<Deadline> {
+    let (stage, waiting) = clocked(&made.stage)?;
     if waiting.escalated {
-        return Vec::new();
+        return None;
     }
     let due = due(&made.terms, stage, waiting);
     // One at a time: the warning first, then the limit itself.
-    match warning(&made.terms, waiting, due) {
-        Some(early) => {
-            vec![Deadline { name: format!("{WARN}{}", stage.as_str()).into(), due: early }]
-        }
-        None => vec![Deadline { name: stage.as_str().into(), due }],
-    }
-}
-
-/// When the running stage becomes overdue, unless it is already.
-pub fn overdue_at(handoff: &Handoff) -> Option<Time> {
-    let Handoff::Made(made) = handoff else { return None };
-    let (stage, waiting) = clocked(&made.stage)?;
-    (!waiting.escalated).then(|| due(&made.terms, stage, waiting))
+    Some(match warning(&made.terms, waiting, due) {
+        Some(early) => Deadline { name: format!("{WARN}{}", stage.as_str()).into(), due: early },
+        None => Deadline { name: stage.as_str().into(), due },
+    })
 }
 
 /// When the stage is overdue.
@@ -182,7 +181,7 @@ pub fn told_parent(
 }
 
 pub fn task_key(task_id: &TaskId) -> String {
-    format!("{TASK}{task_id}")
+    [TASK, task_id.as_str()].concat()
 }
 
 /// The owners of the task after this handoff. No agent is in the list twice: an agent that rejects

@@ -1,12 +1,15 @@
 //! The events of a handoff, in their stored form: a name, a version and a body that every later
 //! release can still read. Golden files pin each shape.
 
+mod escalated;
+
 use serde::{Deserialize, Serialize};
 
 use super::artifact::Seen;
 use super::completion::Evidence;
 use super::edit::Difference;
 use super::package::{Artifact, OfferedWorkState, Policy, TaskKind};
+use super::progress::ProgressReport;
 use super::sla::Slas;
 use super::status::Status;
 use super::workq::{Degradation, Workq};
@@ -14,7 +17,9 @@ use crate::handoff::readers::Readers;
 use crate::handoff::reject_reason::RejectReason;
 use crate::handoff::sla::SlaStage;
 use crate::ids::{AgentId, HandoffId, TaskId, ThreadId};
-use crate::time::{Span, Time};
+use crate::time::Time;
+
+pub use escalated::Escalated;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
@@ -28,6 +33,8 @@ pub enum Event {
     Accepted(Accepted),
     Rejected(Rejected),
     Activated(Activated),
+    Progressed(Box<Progressed>),
+    Recalled(Recalled),
     CompletionStarted(Box<CompletionStarted>),
     CompletionChecked(CompletionChecked),
     CompletionFailed(CompletionFailed),
@@ -205,6 +212,22 @@ pub struct Activated {
     pub work_state_update: Option<Box<OfferedWorkState>>,
 }
 
+/// The owner reports how far the work is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Progressed {
+    pub parties: Parties,
+    pub report: ProgressReport,
+}
+
+/// The sender asks for the task back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Recalled {
+    pub parties: Parties,
+    pub reason: String,
+    /// When it escalates, unless the owner has answered.
+    pub until: Time,
+}
+
 /// The owner reports the work as done, and that is to be verified or confirmed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CompletionStarted {
@@ -322,17 +345,6 @@ pub struct DelegationReopened {
     pub child: HandoffId,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Escalated {
-    pub parties: Parties,
-    pub trigger: String,
-    pub stage: SlaStage,
-    pub sla_configured: String,
-    pub sla_elapsed: String,
-    pub escalated_to: String,
-    pub escalated_at: Time,
-}
-
 /// A coordinator gave a stage more time; it can be overdue again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SlaExtended {
@@ -399,26 +411,6 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-impl Escalated {
-    pub fn timeout(
-        parties: Parties,
-        stage: SlaStage,
-        limit: Span,
-        elapsed: Span,
-        at: Time,
-    ) -> Self {
-        Self {
-            parties,
-            trigger: "timeout".to_owned(),
-            stage,
-            sla_configured: limit.to_string(),
-            sla_elapsed: elapsed.to_string(),
-            escalated_to: "coordinator".to_owned(),
-            escalated_at: at,
-        }
-    }
-}
-
 impl Event {
     /// The sender, and the target if it has one.
     pub fn parties(&self) -> (&AgentId, Option<&AgentId>) {
@@ -435,6 +427,8 @@ impl Event {
             Event::Accepted(it) => &it.parties,
             Event::Rejected(it) => &it.parties,
             Event::Activated(it) => &it.parties,
+            Event::Progressed(it) => &it.parties,
+            Event::Recalled(it) => &it.parties,
             Event::CompletionStarted(it) => &it.parties,
             Event::CompletionChecked(it) => &it.parties,
             Event::CompletionFailed(it) => &it.parties,
@@ -466,6 +460,8 @@ impl Event {
             Event::Accepted(_) => "handoff.accepted",
             Event::Rejected(_) => "handoff.rejected",
             Event::Activated(_) => "handoff.activated",
+            Event::Progressed(_) => "handoff.progressed",
+            Event::Recalled(_) => "handoff.recalled",
             Event::CompletionStarted(_) => "handoff.completion_started",
             Event::CompletionChecked(_) => "handoff.completion_checked",
             Event::CompletionFailed(_) => "handoff.completion_failed",

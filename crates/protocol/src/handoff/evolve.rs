@@ -1,6 +1,7 @@
 //! The state after an event. Total over the histories that [`super::decide`] can write; any other
 //! order means a damaged ledger and is an error.
 
+mod beside;
 mod completion;
 
 use std::ops::Deref;
@@ -10,6 +11,7 @@ use completion::Remembered;
 use super::completion::Shown;
 use super::event::{Closed, Drafted, Event, Proposed, ValidationStarted};
 use super::package::OfferedWorkState;
+use super::recall::may_be_recalled;
 use super::state::{
     Approval, Checks, Delegations, Draft, Handoff, Made, Note, Stage, Terms, Validating, Waiting,
 };
@@ -42,6 +44,9 @@ pub fn evolve(
             delegations: Delegations::default(),
             workq: Workq::Idle,
             work_state: None,
+            progress: None,
+            n_reports: 0,
+            recall: None,
             differences: proposed.differences.clone(),
         })),
         (Some(Handoff::Made(made)), Event::Countered(countered)) => match made.stage {
@@ -59,6 +64,9 @@ pub fn evolve(
                 workq: made.workq.after_counter(),
                 // The new package has it.
                 work_state: None,
+                progress: None,
+                n_reports: made.n_reports,
+                recall: None,
                 differences: countered.proposed.differences.clone(),
             })),
             Stage::Proposed(_)
@@ -81,6 +89,9 @@ pub fn evolve(
 
 fn evolve_made(mut made: Made, event: &Event, at: Time) -> Result<Made, BadHistory> {
     let bad = BadHistory { event: event.name() };
+    if beside::is_beside(event) {
+        return beside::evolve(made, event, at).ok_or(bad);
+    }
     if let Event::CompletionStarted(started) = event {
         made.verifier_asked |= started.needs_verifier;
     }
@@ -112,6 +123,9 @@ fn evolve_made(mut made: Made, event: &Event, at: Time) -> Result<Made, BadHisto
             if let Event::Escalated(escalated) = event {
                 made.notes.push(Note::Escalation(escalated.clone()));
             }
+            if let (Event::SlaExtended(extended), Some(recall)) = (event, &mut made.recall) {
+                recall.extend(extended.due);
+            }
             with_clock(stage, |waiting| clock(waiting, event)).ok_or(bad)?
         }
         (stage, event) => {
@@ -126,6 +140,9 @@ fn evolve_made(mut made: Made, event: &Event, at: Time) -> Result<Made, BadHisto
             work.evolve(stage, event, at).ok_or(bad)?
         }
     };
+    if !may_be_recalled(&made.stage) {
+        made.recall = None;
+    }
     Ok(made)
 }
 
@@ -333,7 +350,11 @@ pub fn without_texts(handoff: Handoff) -> Handoff {
             made.terms = Terms { title: erased(), reason: String::new(), ..terms }.into();
             made.shown = None;
             made.work_state = None;
+            made.progress = None;
             made.differences.clear();
+            if let Some(recall) = &mut made.recall {
+                recall.reason = erased();
+            }
             for note in &mut made.notes {
                 match note {
                     Note::Rejection(rejected) => {

@@ -55,13 +55,17 @@ impl Command {
             | Command::Child(_)
             | Command::Reject(_)
             | Command::Activate { .. }
+            | Command::Progress(_)
+            | Command::Recall { .. }
             | Command::Verified { looked: Looked::Completion { .. }, .. }
             | Command::Confirm { .. }
             | Command::Dispute { .. }
             | Command::Close { .. }
+            | Command::Discard { .. }
             | Command::WorkqAnswered { .. }
             | Command::Warn { .. }
-            | Command::Elapse { .. } => Needs::default(),
+            | Command::Elapse { .. }
+            | Command::ElapseRecall { .. } => Needs::default(),
         }
     }
 
@@ -86,14 +90,18 @@ impl Command {
             | Command::Reassign(_)
             | Command::ExtendSla { .. }
             | Command::Child(_)
+            | Command::Progress(_)
+            | Command::Recall { .. }
             | Command::Complete(_)
             | Command::Confirm { .. }
             | Command::Dispute { .. }
             | Command::Close { .. }
+            | Command::Discard { .. }
             | Command::Verified { .. }
             | Command::WorkqAnswered { .. }
             | Command::Warn { .. }
-            | Command::Elapse { .. } => None,
+            | Command::Elapse { .. }
+            | Command::ElapseRecall { .. } => None,
         };
         task_id.map(derive::task_key)
     }

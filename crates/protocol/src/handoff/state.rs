@@ -8,6 +8,8 @@ use super::completion::{Completing, Shown};
 use super::edit::Difference;
 use super::event::{Closed, Escalated};
 use super::package::{OfferedWorkState, Policy, TaskKind};
+use super::progress::Reported;
+use super::recall::Recall;
 use super::sla::Slas;
 use super::workq::{Workq, WorkqStatus};
 use crate::fixed::Fixed;
@@ -58,8 +60,18 @@ pub struct Made {
     /// The evidence and results of the completed work, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown: Option<Box<Shown>>,
+    /// The newest report of the owner about its work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<Box<Reported>>,
+    /// How many reports there were, in all revisions.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub n_reports: u32,
+    /// The sender asks for it back, and the owner has not answered yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recall: Option<Box<Recall>>,
     /// Rejections, escalations and the closure, oldest first. Bounded: each revision adds at
-    /// most one of each stage, and there are at most [`super::decide::REVISIONS_MAX`].
+    /// most one of each stage and one of a recall, and there are at most
+    /// [`super::decide::REVISIONS_MAX`].
     pub notes: Vec<Note>,
     pub delegations: Delegations,
     #[serde(default, skip_serializing_if = "Workq::is_idle")]
@@ -301,6 +313,10 @@ impl Handoff {
             Handoff::Made(made) => made.notes.clone(),
         }
     }
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl Checks {

@@ -65,6 +65,8 @@ pub fn of(id: HandoffId, event: &Event, handoff: &Handoff) -> Option<Outgoing> {
         | Event::Refused(_)
         | Event::Accepted(_)
         | Event::Activated(_)
+        | Event::Progressed(_)
+        | Event::Recalled(_)
         | Event::CompletionStarted(_)
         | Event::CompletionChecked(_)
         | Event::Confirmed(_)
@@ -118,6 +120,8 @@ fn to_confirm() -> Vec<(&'static str, String)> {
 /// The escalation notification of the ACP design.
 fn what_to_do(escalated: &Escalated) -> Vec<(&'static str, String)> {
     let recommended = match escalated.stage {
+        // The sender wants the task back.
+        _ if escalated.is_of_recall() => "reassign",
         SlaStage::Proposed | SlaStage::Accepted => "reassign",
         // The work is under way, and more time may be enough.
         SlaStage::Validating | SlaStage::Activated => "extend_sla",

@@ -61,15 +61,26 @@ impl Thread {
         }
     }
 
+    /// Whether these are the times of its messages, in milliseconds and in their order.
+    pub fn has_times(&self, times: &[i64]) -> bool {
+        let mut derived = Self::default();
+        times.iter().for_each(|at| derived.note(*at));
+        derived.recent == self.recent
+    }
+
     fn with(mut self, sent: &Sent, at: Time) -> Self {
         self.n = self.n.saturating_add(1);
         self.sequence = sent.sequence.max(self.sequence);
-        let since = at.as_millis() - RECENT.as_millis();
+        self.note(at.as_millis());
+        self
+    }
+
+    fn note(&mut self, at: i64) {
+        let since = at - RECENT.as_millis();
         self.recent.retain(|at| *at > since);
-        self.recent.push(at.as_millis());
+        self.recent.push(at);
         let n_over = self.recent.len().saturating_sub(RECENT_MAX);
         self.recent.drain(..n_over);
-        self
     }
 }
 

@@ -48,6 +48,7 @@ impl Cause<'_> {
             | Event::Opened(_)
             | Event::Said(_)
             | Event::NotHeard(_)
+            | Event::Updated(_)
             | Event::Delivered(_)
             | Event::Unreached(_)
             | Event::Closed(_) => None,

@@ -25,6 +25,15 @@ pub const HOLD_MAX: Span = Span::from_hours(8);
 pub const LEVEL_DEFAULT: Span = Span::from_minutes(5);
 pub const LEVEL_MAX: Span = Span::from_hours(24);
 
+/// Within this time a person should answer. The usual goal of contact centres is 80% in 20 seconds.
+pub const TARGET_DEFAULT: Span = Span::from_millis(20_000);
+pub const TARGET_MAX: Span = Span::from_hours(24 * 7);
+
+/// Rings without an answer before a transfer leaves its queue: with the usual ring, ten minutes in
+/// which no person has answered.
+pub const RINGS_DEFAULT: u16 = 20;
+pub const RINGS_MAX: u16 = 1_000;
+
 const SPAN_MIN: Span = Span::from_millis(1_000);
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -51,6 +60,14 @@ pub struct Settings {
     #[serde(default = "level")]
     #[schemars(transform = form::span(SPAN_MIN, LEVEL_MAX))]
     pub level: Span,
+    /// Within this time a person should answer; reports count the answers in time.
+    #[serde(default = "target", skip_serializing_if = "is_usual_target")]
+    #[schemars(transform = form::span(SPAN_MIN, TARGET_MAX))]
+    pub target: Span,
+    /// After so many rings without an answer, a transfer overflows now, or fails if it cannot.
+    #[serde(default = "rings", skip_serializing_if = "is_usual_rings")]
+    #[schemars(transform = form::range(1, RINGS_MAX))]
+    pub rings: u16,
     #[serde(default)]
     pub patience: Patience,
     /// Always open when absent.
@@ -85,6 +102,22 @@ fn level() -> Span {
     LEVEL_DEFAULT
 }
 
+fn target() -> Span {
+    TARGET_DEFAULT
+}
+
+fn is_usual_target(target: &Span) -> bool {
+    *target == TARGET_DEFAULT
+}
+
+fn rings() -> u16 {
+    RINGS_DEFAULT
+}
+
+fn is_usual_rings(rings: &u16) -> bool {
+    *rings == RINGS_DEFAULT
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -95,6 +128,8 @@ impl Default for Settings {
             wait: WAIT_DEFAULT,
             hold: HOLD_DEFAULT,
             level: LEVEL_DEFAULT,
+            target: TARGET_DEFAULT,
+            rings: RINGS_DEFAULT,
             patience: Patience::default(),
             hours: None,
         }
@@ -110,12 +145,17 @@ impl Settings {
             ("wait", self.wait, WAIT_MAX),
             ("hold", self.hold, HOLD_MAX),
             ("level", self.level, LEVEL_MAX),
+            ("target", self.target, TARGET_MAX),
         ];
         for (name, span, max) in spans {
             if span < SPAN_MIN || span > max {
                 let expected = format!("a span from {SPAN_MIN} to {}", max.in_days());
                 problems.push(Problem { field: name.to_owned(), expected });
             }
+        }
+        if !(1..=RINGS_MAX).contains(&self.rings) {
+            let expected = format!("a number from 1 to {RINGS_MAX}");
+            problems.push(Problem { field: "rings".to_owned(), expected });
         }
         let hours = self.hours.as_ref().map(OpeningHours::problems).unwrap_or_default();
         let parts = [

@@ -46,7 +46,9 @@ impl Command {
                 | agent::Command::SetEndpoint { .. }
                 | agent::Command::SetQueue { .. }
                 | agent::Command::SetPresence { .. } => false,
-                agent::Command::Connect
+                agent::Command::ReadNotices { .. }
+                | agent::Command::MuteNotices { .. }
+                | agent::Command::Connect
                 | agent::Command::LoseConnection
                 | agent::Command::Elapse { .. } => true,
             },
@@ -75,6 +77,7 @@ fn is_handoff_closing(command: &handoff::Command) -> bool {
         | handoff::Command::ExtendSla { .. }
         | handoff::Command::Delegate { .. }
         | handoff::Command::Reassign(_)
+        | handoff::Command::Progress(_)
         | handoff::Command::Dispute { .. } => false,
         handoff::Command::Accept(_)
         | handoff::Command::Verified { .. }
@@ -86,11 +89,14 @@ fn is_handoff_closing(command: &handoff::Command) -> bool {
         | handoff::Command::Child(_)
         | handoff::Command::Reject(_)
         | handoff::Command::Activate { .. }
+        | handoff::Command::Recall { .. }
         | handoff::Command::Complete(_)
         | handoff::Command::Confirm { .. }
         | handoff::Command::Close { .. }
+        | handoff::Command::Discard { .. }
         | handoff::Command::Warn { .. }
-        | handoff::Command::Elapse { .. } => true,
+        | handoff::Command::Elapse { .. }
+        | handoff::Command::ElapseRecall { .. } => true,
     }
 }
 

@@ -56,6 +56,8 @@ pub fn line<'a>(
         | Event::EndpointChanged(_)
         | Event::QueueChanged(_)
         | Event::PresenceChanged(_)
+        | Event::NoticesRead(_)
+        | Event::NoticesMuted(_)
         | Event::Connected(_)
         | Event::ConnectionLost(_)
         | Event::Lost(_) => None,

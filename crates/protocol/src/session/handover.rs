@@ -8,7 +8,6 @@ use crate::agent::{Agent, Kind as AgentKind};
 use crate::canonical;
 use crate::conversation::command::Route;
 use crate::conversation::state::Conversation;
-use crate::conversation::topology::Level;
 use crate::ids::{AgentId, SessionId, TransferId};
 use crate::json::{self, Bounds, is_forbidden};
 use crate::notes::NOTES_BYTES_MAX;
@@ -132,13 +131,11 @@ pub fn transfer(
 pub fn route(request: &HandoffRequest<'_>, goto: AgentId, epoch: u64) -> Route {
     let context = packed(request, NOTES_BYTES_MAX);
     Route {
-        goto,
-        update: Map::new(),
-        graph: Level::default(),
+        goto: Some(goto),
         reason: Some(cleaned(&request.reason, NOTES_BYTES_MAX)),
-        customer_text: None,
         context: context.map(|context| canonical::canonical(&Value::Object(context))),
         epoch: Some(epoch),
+        ..Route::default()
     }
 }
 

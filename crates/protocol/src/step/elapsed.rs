@@ -10,6 +10,9 @@ pub fn elapsed(subject: &Subject, deadline: &Deadline) -> Option<Command> {
     Some(match subject {
         Subject::Handoff(_) => {
             let name = deadline.name.as_ref();
+            if name == handoff::recall::RECALL {
+                return Some(Command::Handoff(handoff::Command::ElapseRecall { due }));
+            }
             Command::Handoff(match name.strip_prefix(handoff::derive::WARN) {
                 Some(stage) => handoff::Command::Warn { stage: stage.parse().ok()?, at: due },
                 None => handoff::Command::Elapse { stage: name.parse().ok()?, due },

@@ -11,8 +11,9 @@ use serde_json::Value;
 use super::calls::{Call, CallKind, Request};
 use super::definitions::Target;
 use super::history::{self, Written, WrittenOutcome};
-use super::{Form, Malformed, text};
+use super::{Form, Malformed, name, text};
 use crate::ids::AgentId;
+use crate::route::graph::HUMAN;
 
 /// Long enough for any id, and for most texts that a model takes for one.
 const SHOWN_CHARS_MAX: usize = 80;
@@ -46,6 +47,8 @@ pub enum Refusal {
 pub enum ToolAnswer {
     /// The conversation goes to this agent.
     Accepted { to: String },
+    /// A person was asked for, and the customer waits in this queue.
+    Waits { queue: AgentId },
     /// The conversation was handed over, but not to the agent that the call names.
     Redirected { target: String, to: Redirect },
     /// The conversation does not go where this call wanted it.
@@ -105,7 +108,7 @@ impl Refusal {
             Refusal::UnknownAgent => format!("Cannot handoff: agent '{target}' not found"),
             Refusal::SystemAgent => format!("Cannot handoff to system agent '{target}'"),
             Refusal::Person => {
-                format!("Cannot handoff to '{target}': a person is asked for by a transfer")
+                format!("Cannot handoff to '{target}': ask for a person with {}", name::PERSON)
             }
             Refusal::Itself => format!("Cannot handoff to '{target}': it has the conversation"),
             Refusal::NotOffered => {
@@ -176,11 +179,21 @@ impl Answers {
                 }
                 Some(
                     ToolAnswer::Refused { .. }
+                    | ToolAnswer::Waits { .. }
                     | ToolAnswer::Redirected { .. }
                     | ToolAnswer::Ran { .. }
                     | ToolAnswer::NotRun { .. },
                 )
                 | None => {}
+            }
+        }
+    }
+
+    /// A person was asked for, as the performed call wanted.
+    pub fn waits(&mut self, queue: &AgentId) {
+        for (_, answer) in &mut self.calls {
+            if let Some(ToolAnswer::Accepted { .. }) = answer {
+                *answer = Some(ToolAnswer::Waits { queue: queue.clone() });
             }
         }
     }
@@ -249,7 +262,7 @@ impl Redirect {
     }
 
     /// The text for the model.
-    fn text(&self, target: &str) -> String {
+    pub(super) fn text(&self, target: &str) -> String {
         let instead = match self {
             Redirect::Supervisor(agent) => format!("it was transferred to {agent} instead"),
             Redirect::Queue(queue) => {
@@ -266,12 +279,21 @@ impl Redirect {
 /// How the answer to a redirected call begins.
 pub(super) const NOT_TRANSFERRED: &str = "Not transferred to ";
 
+/// What the model is told when a person was asked for.
+pub(super) fn waits_in(queue: &AgentId) -> String {
+    format!(
+        "Successfully transferred to {HUMAN}: a person was asked for, and the customer waits in \
+         the queue {queue}"
+    )
+}
+
 fn said(answer: &ToolAnswer) -> (String, WrittenOutcome) {
     let mark = mark(answer);
     match answer {
         ToolAnswer::Accepted { to } => {
             (format!("Successfully transferred to {to}"), WrittenOutcome::done(&mark))
         }
+        ToolAnswer::Waits { queue } => (waits_in(queue), WrittenOutcome::done(&mark)),
         ToolAnswer::Redirected { target, to } => (to.text(target), WrittenOutcome::done(&mark)),
         ToolAnswer::Refused { target, refusal } => {
             (refusal.text(target), WrittenOutcome::failed(&mark))
@@ -292,6 +314,10 @@ fn mark(answer: &ToolAnswer) -> Mark {
     match answer {
         ToolAnswer::Accepted { to } => {
             let (target, holder) = (to.clone(), to.clone());
+            Mark { outcome: CallOutcome::Accepted, target, holder, ..none }
+        }
+        ToolAnswer::Waits { queue } => {
+            let (target, holder) = (HUMAN.to_owned(), queue.to_string());
             Mark { outcome: CallOutcome::Accepted, target, holder, ..none }
         }
         ToolAnswer::Redirected { target, to } => Mark {
@@ -337,7 +363,7 @@ pub struct Mark {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CallOutcome {
-    /// The conversation went to the agent that the call names.
+    /// The conversation went to the agent that the call names, or a person was asked for.
     Accepted,
     /// The conversation went to another agent, or to a queue.
     Redirected,

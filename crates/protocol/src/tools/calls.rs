@@ -9,11 +9,12 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::definitions::HandoffTools;
-use super::turn::{Arguments, RawCall, Speaker, Turn, Wrapping, speaker_place, wrapping};
+use super::turn::{Arguments, Part, RawCall, Speaker, Turn, Wrapping, speaker_place, wrapping};
 use super::{CALLS_MAX, CONTEXT_BYTES_MAX, Form, Malformed, REASON_BYTES_MAX, name, text};
 use crate::conversation::customer_text::CUSTOMER_TEXT_BYTES_MAX;
-use crate::ids::NAME_BYTES_MAX;
+use crate::ids::{AgentId, NAME_BYTES_MAX};
 use crate::json::{self, Bounds, is_forbidden};
+use crate::route::graph::HUMAN;
 
 /// The longest name of a tool that any provider takes.
 const CALLED_BYTES_MAX: usize = 128;
@@ -44,11 +45,21 @@ pub enum CallKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// As the model wrote it: an id if it names an agent that it may hand over to, otherwise any
-    /// short text.
+    /// short text. `human` for a person.
     pub target: String,
+    pub goal: Goal,
     pub reason: Option<String>,
     pub context: Option<String>,
     pub customer_text: Option<String>,
+}
+
+/// Whom a model asks for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Goal {
+    /// The agent that it names.
+    Agent,
+    /// A person of this queue, or of the default one.
+    Person { queue: Option<AgentId> },
 }
 
 /// The calls of an assistant's message. A name that begins with `transfer_to_` or
@@ -59,6 +70,7 @@ pub fn calls(form: Form, turn: &Value, tools: &HandoffTools) -> Result<Vec<Call>
     if turn.speaker != Speaker::Assistant {
         let place = match form {
             Form::OpenAi | Form::Anthropic => "role",
+            Form::Responses => "output",
             Form::LangChain => speaker_place(message),
         };
         return Err(Malformed::new(place, "a message of the assistant"));
@@ -67,18 +79,17 @@ pub fn calls(form: Form, turn: &Value, tools: &HandoffTools) -> Result<Vec<Call>
     let mut calls = Vec::new();
     for (index, call) in turn.calls().enumerate() {
         let place = placed(form, message, &call.place);
-        let invalid = |field: &str, expected: String| {
-            Err(Malformed::new(format!("{place}.{field}"), expected))
-        };
+        let invalid =
+            |field: &str, expected: String| Err(Malformed::new(field, expected).within(&place));
         if index == CALLS_MAX {
             let list = place.split('[').next().unwrap_or_default();
             return Err(Malformed::new(list, format!("at most {CALLS_MAX} calls")));
         }
         if !form.is_call_id(call.id) {
-            return invalid("id", form.call_id_expected());
+            return invalid(call.id_place, form.call_id_expected());
         }
         if !known.insert(call.id) {
-            return invalid("id", "an id that no other call of the turn has".to_owned());
+            return invalid(call.id_place, "an id that no other call of the turn has".to_owned());
         }
         if !is_name(call.name) {
             return invalid(
@@ -95,12 +106,23 @@ pub fn calls(form: Form, turn: &Value, tools: &HandoffTools) -> Result<Vec<Call>
     Ok(calls)
 }
 
+/// What a turn says besides its calls: the texts that its reader is meant to see.
+pub fn words(form: Form, turn: &Value) -> Result<String, Malformed> {
+    let turn = Turn::read(form, turn)?;
+    let texts = turn.parts.iter().filter_map(|part| match part {
+        Part::Text(text) => Some(text.trim()).filter(|text| !text.is_empty()),
+        Part::Call(_) | Part::Result(_) | Part::Other => None,
+    });
+    Ok(texts.collect::<Vec<_>>().join("\n\n"))
+}
+
 /// Where a call is in the message as it was written.
 fn placed(form: Form, message: &Value, place: &str) -> String {
     match (form, wrapping(message)) {
         (Form::LangChain, Wrapping::Data) => format!("data.{place}"),
         (Form::LangChain, Wrapping::Constructor) => format!("kwargs.{place}"),
-        (Form::LangChain, Wrapping::Flat) | (Form::OpenAi | Form::Anthropic, _) => place.to_owned(),
+        (Form::LangChain, Wrapping::Flat)
+        | (Form::OpenAi | Form::Responses | Form::Anthropic, _) => place.to_owned(),
     }
 }
 
@@ -156,6 +178,9 @@ fn kind(call: &RawCall<'_>, tools: &HandoffTools) -> CallKind {
 
 /// The agent that a call names, whatever its other arguments are.
 fn named(call: &RawCall<'_>, tools: &HandoffTools) -> String {
+    if asks_for_person(call, tools) {
+        return HUMAN.to_owned();
+    }
     if call.name != name::ANY_AGENT {
         let offered = tools.named(call.name);
         return offered.map_or_else(|| baked_in(call.name), |target| target.id.to_string());
@@ -177,7 +202,14 @@ fn request(call: &RawCall<'_>, tools: &HandoffTools) -> Result<Request, Malforme
     let reason = take("reason", REASON_BYTES_MAX)?;
     let context = take("context", CONTEXT_BYTES_MAX)?;
     let customer_text = take("customer_text", CUSTOMER_TEXT_BYTES_MAX)?;
-    let target = if call.name == name::ANY_AGENT {
+    let is_person = asks_for_person(call, tools);
+    let queue = if is_person { take("queue", NAME_BYTES_MAX)? } else { None };
+    let target = if is_person {
+        if call.name == name::ANY_AGENT {
+            take("targetAgent", NAME_BYTES_MAX)?;
+        }
+        HUMAN.to_owned()
+    } else if call.name == name::ANY_AGENT {
         let target = take("targetAgent", NAME_BYTES_MAX)?;
         if reason.is_none() {
             return Err(Malformed::new("reason", "why the conversation is transferred"));
@@ -187,14 +219,35 @@ fn request(call: &RawCall<'_>, tools: &HandoffTools) -> Result<Request, Malforme
         named(call, tools)
     };
     if let Some(unknown) = fields.keys().next() {
-        let known = if call.name == name::ANY_AGENT {
+        let known = if is_person {
+            "no arguments but queue, reason, context and customer_text"
+        } else if call.name == name::ANY_AGENT {
             "no arguments but targetAgent, reason, context and customer_text"
         } else {
             "no arguments but reason, context and customer_text"
         };
         return Err(Malformed::new(text::line(unknown, NAME_BYTES_MAX), known));
     }
-    Ok(Request { target, reason, context, customer_text })
+    let is_id = |queue: String| {
+        queue.parse().map_err(|_| Malformed::new("queue", "the id of a queue, or none"))
+    };
+    let goal = match is_person {
+        true => Goal::Person { queue: queue.map(is_id).transpose()? },
+        false => Goal::Agent,
+    };
+    Ok(Request { target, goal, reason, context, customer_text })
+}
+
+/// An agent that is called `human` has a tool with another name. A model that has one tool for all
+/// agents may name a person there.
+fn asks_for_person(call: &RawCall<'_>, tools: &HandoffTools) -> bool {
+    let is_named = || {
+        let fields = arguments(call.arguments).unwrap_or_default();
+        let is_human = fields.get("targetAgent").is_some_and(|target| *target == HUMAN);
+        is_human && tools.target(HUMAN).is_none()
+    };
+    let is_asked = call.name == name::PERSON || (call.name == name::ANY_AGENT && is_named());
+    tools.asks_for_person() && is_asked
 }
 
 /// The text, or an error; a blank text counts as missing.

@@ -8,6 +8,7 @@ mod anthropic;
 mod batch;
 mod langchain;
 mod openai;
+mod responses;
 
 use std::fmt;
 
@@ -194,6 +195,7 @@ pub fn check(form: Form, history: &[Value]) -> Vec<Problem> {
     }
     match form {
         Form::OpenAi => openai::check(history, &turns, &mut findings),
+        Form::Responses => responses::check(&turns, &mut findings),
         Form::Anthropic => anthropic::check(&turns, &mut findings),
         Form::LangChain => langchain::check(&turns, &mut findings),
     }
@@ -241,7 +243,7 @@ fn check_calls(form: Form, index: usize, turn: &Turn<'_>, findings: &mut Finding
 
 fn is_tool_name(form: Form, call: &RawCall<'_>) -> bool {
     let bytes_max = match form {
-        Form::OpenAi => name::TOOL_NAME_BYTES_MAX,
+        Form::OpenAi | Form::Responses => name::TOOL_NAME_BYTES_MAX,
         Form::Anthropic | Form::LangChain => 128,
     };
     let is_plain = call.name.bytes().all(name::is_of_tool_name);

@@ -1,13 +1,14 @@
 //! The handoff tools of a model: one for each agent it may hand over to, with the target in its
-//! name, or one for all of them if they are many.
+//! name, or one for all of them if they are many; and one that asks for a person.
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{CONTEXT_BYTES_MAX, Malformed, REASON_BYTES_MAX, name, text};
 use crate::conversation::customer_text::CUSTOMER_TEXT_BYTES_MAX;
 use crate::ids::AgentId;
+use crate::queue::DEFAULT_QUEUE;
 
 /// Each tool costs the model attention and tokens; with more targets than this it gets one tool
 /// whose target is an argument.
@@ -15,6 +16,9 @@ pub const TOOLS_MAX: usize = 16;
 
 /// The most agents that one worker can choose from; as many as a broadcast reaches.
 pub const TARGETS_MAX: usize = 256;
+
+/// The most queues that a model is shown. With more of them it writes the id without a list.
+pub const QUEUES_MAX: usize = 256;
 
 /// OpenAI refuses a longer description of a function.
 pub const DESCRIPTION_CHARS_MAX: usize = 1_024;
@@ -26,6 +30,7 @@ const NAME_CHARS_MAX: usize = 80;
 
 const REASON: &str = "Brief explanation of why transferring";
 const CONTEXT: &str = "Additional context for the target agent";
+const PERSON_CONTEXT: &str = "What the person should know, in a few sentences";
 const CUSTOMER_TEXT: &str =
     "What the customer is told about the transfer, in their language; they never see the reason";
 
@@ -62,6 +67,8 @@ pub struct Tool {
 pub enum Dialect {
     /// An entry of `tools` in Chat Completions; LangChain's `bind_tools` takes it too.
     OpenAi,
+    /// An entry of `tools` in the Responses API.
+    Responses,
     /// An entry of `tools` in Messages.
     Anthropic,
     /// An entry of `tools/list`.
@@ -75,6 +82,7 @@ pub enum Dialect {
 pub struct HandoffTools {
     targets: Vec<Target>,
     tools: Vec<Tool>,
+    asks_for_person: bool,
 }
 
 impl HandoffTools {
@@ -92,7 +100,15 @@ impl HandoffTools {
             1..=TOOLS_MAX => one_each(&targets),
             _ => vec![for_all(&targets)],
         };
-        Ok(HandoffTools { targets, tools })
+        Ok(HandoffTools { targets, tools, asks_for_person: false })
+    }
+
+    /// The same, with the tool that asks for a person. It is there without any queue, too: the
+    /// answer to its call then says what is missing.
+    pub fn with_people(self, queues: &[Target]) -> HandoffTools {
+        let HandoffTools { targets, mut tools, .. } = self;
+        tools.push(for_person(queues));
+        HandoffTools { targets, tools, asks_for_person: true }
     }
 
     /// The tools to give to the model.
@@ -106,6 +122,11 @@ impl HandoffTools {
         (!self.targets.is_empty()).then(|| for_all(&self.targets))
     }
 
+    /// Whether the model may ask for a person.
+    pub fn asks_for_person(&self) -> bool {
+        self.asks_for_person
+    }
+
     pub fn target(&self, id: &str) -> Option<&Target> {
         self.targets.iter().find(|target| target.id.as_str() == id)
     }
@@ -113,6 +134,7 @@ impl HandoffTools {
     /// Each tool with its target in the name, and the target.
     pub fn named_targets(&self) -> impl Iterator<Item = (&str, &AgentId)> {
         let named = |tool: &'_ Tool| self.named(&tool.name).map(|target| &target.id);
+        // The tool for a person has no agent as its target.
         self.tools.iter().filter_map(move |tool| Some((tool.name.as_str(), named(tool)?)))
     }
 
@@ -131,6 +153,14 @@ impl Tool {
             Dialect::OpenAi => json!({
                 "type": "function",
                 "function": { "name": name, "description": description, "parameters": schema },
+            }),
+            // Strict mode would require every argument.
+            Dialect::Responses => json!({
+                "type": "function",
+                "name": name,
+                "description": description,
+                "parameters": schema,
+                "strict": false,
             }),
             Dialect::Anthropic => {
                 json!({ "name": name, "description": description, "input_schema": schema })
@@ -208,13 +238,56 @@ fn for_all(targets: &[Target]) -> Tool {
     }
 }
 
-/// When to use the tool, and the agents, each with a fair share of the room.
+/// The queues are the values of an argument. It may be left out if one is called `default`.
+fn for_person(queues: &[Target]) -> Tool {
+    let mut fields = Map::new();
+    let listed = &queues[..queues.len().min(QUEUES_MAX)];
+    let has_default = queues.iter().any(|queue| queue.id.as_str() == DEFAULT_QUEUE);
+    let is_required = !queues.is_empty() && !has_default;
+    if !queues.is_empty() {
+        let default = if has_default { "; the queue `default` when absent" } else { "" };
+        let about = format!("ID of the queue in which the customer waits{default}");
+        let mut queue = json!({ "type": "string", "description": about });
+        if listed.len() == queues.len() {
+            queue["enum"] = listed.iter().map(|queue| queue.id.as_str()).collect();
+        }
+        fields.insert("queue".to_owned(), queue);
+    }
+    fields.insert("reason".to_owned(), reason());
+    fields.insert("context".to_owned(), text(PERSON_CONTEXT, CONTEXT_BYTES_MAX));
+    fields.insert("customer_text".to_owned(), customer_text());
+    let required: &[&str] = if is_required { &["queue"] } else { &[] };
+    let when = "Ask for a person to take over the conversation. The customer waits in a queue \
+                until a person answers, and you are silent meanwhile.\nUse this when:\n\
+                - The customer asks for a person\n\
+                - The request needs a decision or a right that you do not have";
+    Tool {
+        name: name::PERSON.to_owned(),
+        title: "Transfer to a person".to_owned(),
+        description: with_list(when, "\n\nQueues:", listed),
+        schema: json!({
+            "type": "object",
+            "properties": fields,
+            "required": required,
+            "additionalProperties": false,
+        }),
+    }
+}
+
+/// When to use the tool, and the agents.
 fn listing(targets: &[Target]) -> String {
     let when = "Transfer the conversation to another specialized agent.\nUse this when:\n\
                 - The current request is better handled by a different specialist\n\
                 - You need capabilities you don't have\n\
                 - The user explicitly asks for a different agent";
-    let head = "\n\nAvailable agents:";
+    with_list(when, "\n\nAvailable agents:", targets)
+}
+
+/// Each agent has a fair share of the room.
+fn with_list(when: &str, head: &str, targets: &[Target]) -> String {
+    if targets.is_empty() {
+        return when.to_owned();
+    }
     let room = DESCRIPTION_CHARS_MAX - when.len() - head.len();
     let share = room.checked_div(targets.len()).unwrap_or(0);
     if share < LISTED_CHARS_MIN {
@@ -287,6 +360,34 @@ mod tests {
         assert_eq!(names, ["transfer_to_a", "transfer_to_b"]);
     }
 
+    /// The tool for a person is there with many agents, with none, and without any queue.
+    #[test]
+    fn a_person_is_asked_for_by_a_tool_of_its_own() {
+        let queues = |ids: &[&str]| ids.iter().map(|id| target(id, "Help.")).collect::<Vec<_>>();
+        let many_queues: Vec<Target> = (0..257).map(|i| target(&format!("q{i}"), "")).collect();
+        for (n_agents, queues, listed, required) in [
+            (0, queues(&[]), json!(null), json!([])),
+            (2, queues(&["default"]), json!(["default"]), json!([])),
+            (17, queues(&["vip", "default"]), json!(["vip", "default"]), json!([])),
+            (16, queues(&["vip"]), json!(["vip"]), json!(["queue"])),
+            (1, many_queues, json!(null), json!(["queue"])),
+        ] {
+            let tools = many(n_agents).with_people(&queues);
+            let tool = tools.tools().last().unwrap();
+            assert_eq!(tool.name, name::PERSON);
+            assert_eq!(tools.tools().len(), many(n_agents).tools().len() + 1);
+            assert_eq!(tool.schema["properties"]["queue"]["enum"], listed);
+            assert_eq!(tool.schema["properties"].get("queue").is_some(), !queues.is_empty());
+            assert_eq!(tool.schema["required"], required);
+            assert!(tool.description.chars().count() <= DESCRIPTION_CHARS_MAX);
+        }
+        // An agent of that id, from before it was reserved, keeps a tool of its own.
+        let tools = HandoffTools::new(vec![target("human", "")]).unwrap().with_people(&[]);
+        let names: Vec<&str> = tools.tools().iter().map(|tool| tool.name.as_str()).collect();
+        assert_eq!(names, ["transfer_to_Ihuman", "transfer_to_human"]);
+        assert_eq!(tools.named_targets().count(), 1);
+    }
+
     #[test]
     fn descriptions_are_short_and_harmless() {
         for n_targets in [1, 16, 17, 30, 256] {
@@ -319,6 +420,9 @@ mod tests {
         assert_eq!(openai["function"]["name"], "transfer_to_billing");
         assert_eq!(openai["function"]["description"], described);
         assert_eq!(openai["function"]["parameters"]["required"], json!([]));
+        let responses = tool.render(Dialect::Responses);
+        assert_eq!((&responses["name"], &responses["strict"]), (&json!(tool.name), &json!(false)));
+        assert_eq!(responses["parameters"], tool.schema);
         let anthropic = tool.render(Dialect::Anthropic);
         assert_eq!(anthropic["input_schema"], tool.schema);
         let mcp = tool.render(Dialect::Mcp);

@@ -67,15 +67,27 @@ pub fn handoffs(form: Form, history: &[Value]) -> Result<Vec<Found>, Malformed> 
         .collect::<Result<_, _>>()?;
     let mut found = Vec::new();
     let mut holder: Option<String> = None;
-    for (index, turn) in turns.iter().enumerate() {
-        if !turn.calls().any(|call| is_handoff(call.name)) {
+    let anywhere = results_anywhere(form, &turns);
+    let mut begin = 0;
+    while begin < turns.len() {
+        let end = begin + length_of_turn(form, &turns[begin..]);
+        let (messages, after) = (begin..end, &turns[end..]);
+        let name = turns[begin].name;
+        begin = end;
+        let handoffs: Vec<_> = messages
+            .flat_map(|index| turns[index].calls().map(move |call| (index, call)))
+            .filter(|(_, call)| is_handoff(call.name))
+            .collect();
+        if handoffs.is_empty() {
             continue;
         }
-        let results = results_after(&turns[index + 1..]);
-        let from = turn.name.map(|name| text::line(name, NAME_BYTES_MAX)).or(holder.clone());
+        let near = if anywhere.is_none() { results_after(after) } else { BTreeMap::new() };
+        let results = anywhere.as_ref().unwrap_or(&near);
+        let from = name.map(|name| text::line(name, NAME_BYTES_MAX)).or(holder.clone());
         let mut next = None;
         let mut is_elsewhere = false;
-        for call in turn.calls().filter(|call| is_handoff(call.name)) {
+        for (index, call) in handoffs {
+            let turn = &turns[index];
             let handoff = read(index, turn, call, results.get(call.id).copied(), from.clone());
             if handoff.outcome == Outcome::Accepted && next.is_none() {
                 next = Some(handoff.to.clone());
@@ -88,13 +100,38 @@ pub fn handoffs(form: Form, history: &[Value]) -> Result<Vec<Found>, Malformed> 
     Ok(found)
 }
 
-/// The results up to the next message of an assistant; the first of each id counts.
-fn results_after<'t, 'a>(turns: &'t [Turn<'a>]) -> BTreeMap<&'a str, &'t RawResult<'a>> {
-    let mut results = BTreeMap::new();
-    for turn in turns.iter().take_while(|turn| turn.speaker != Speaker::Assistant) {
-        for result in turn.results() {
-            results.entry(result.call_id).or_insert(result);
+/// How many messages are one turn. The Responses API has an item for each call.
+fn length_of_turn(form: Form, turns: &[Turn<'_>]) -> usize {
+    match form {
+        Form::OpenAi | Form::Anthropic | Form::LangChain => 1,
+        Form::Responses => {
+            let own = turns.iter().take_while(|turn| turn.speaker == Speaker::Assistant);
+            own.count().max(1)
         }
+    }
+}
+
+/// The results, by the ids of their calls.
+type Results<'t, 'a> = BTreeMap<&'a str, &'t RawResult<'a>>;
+
+/// The results up to the next message of an assistant.
+fn results_after<'t, 'a>(turns: &'t [Turn<'a>]) -> Results<'t, 'a> {
+    results(turns.iter().take_while(|turn| turn.speaker != Speaker::Assistant))
+}
+
+/// In the Responses API a call has an id of its own, and its result may come anywhere after it.
+fn results_anywhere<'t, 'a>(form: Form, turns: &'t [Turn<'a>]) -> Option<Results<'t, 'a>> {
+    match form {
+        Form::OpenAi | Form::Anthropic | Form::LangChain => None,
+        Form::Responses => Some(results(turns.iter())),
+    }
+}
+
+/// The first result of each id counts.
+fn results<'t, 'a: 't>(turns: impl Iterator<Item = &'t Turn<'a>>) -> Results<'t, 'a> {
+    let mut results = BTreeMap::new();
+    for result in turns.flat_map(Turn::results) {
+        results.entry(result.call_id).or_insert(result);
     }
     results
 }

@@ -8,18 +8,23 @@
 //! | `billing` | `billing` |
 //! | `billing.eu` | `billingDeu`, `D` for each dot |
 //! | `agent` | `Iagent`, because `transfer_to_agent` is the tool for every agent |
+//! | `human` | `Ihuman`, because `transfer_to_human` asks for a person |
 //! | too long | its beginning, `H`, and 16 hex digits of its SHA-256 |
 //!
 //! All but the last can be read back without knowing the agents.
 
 use crate::canonical::{hex, sha256};
 use crate::ids::AgentId;
+use crate::route::graph::HUMAN;
 
 /// The longest name of a tool that every provider accepts.
 pub const TOOL_NAME_BYTES_MAX: usize = 64;
 
 /// The tool that takes its target as an argument.
 pub const ANY_AGENT: &str = "transfer_to_agent";
+
+/// The tool that asks for a person.
+pub const PERSON: &str = "transfer_to_human";
 
 /// The prefix of the tools that hand over. Other tools may not begin like this.
 pub const FORTH: &str = "transfer_to_";
@@ -46,7 +51,7 @@ pub fn back(id: &AgentId) -> String {
 pub fn read(tool: &str) -> Option<AgentId> {
     let ending = tool.strip_prefix(FORTH).or_else(|| tool.strip_prefix(BACK))?;
     let ending = match ending.strip_prefix(ESCAPED) {
-        Some(rest) if rest == "agent" => rest,
+        Some(rest) if rest == "agent" || rest == HUMAN => rest,
         Some(_) | None => ending,
     };
     if ending.contains(HASHED) {
@@ -64,7 +69,7 @@ pub(super) fn is_of_tool_name(byte: u8) -> bool {
 fn named(prefix: &str, id: &AgentId) -> String {
     let room = TOOL_NAME_BYTES_MAX - prefix.len();
     let plain = id.as_str().replace('.', &DOT.to_string());
-    if format!("{prefix}{plain}") == ANY_AGENT {
+    if [ANY_AGENT, PERSON].contains(&format!("{prefix}{plain}").as_str()) {
         return format!("{prefix}{ESCAPED}{plain}");
     }
     if plain.len() <= room {
@@ -93,6 +98,7 @@ mod tests {
             ("billing-2_b", "transfer_to_billing-2_b"),
             ("billing.eu", "transfer_to_billingDeu"),
             ("agent", "transfer_to_Iagent"),
+            ("human", "transfer_to_Ihuman"),
             ("agent.", "transfer_to_agentD"),
             (long.as_str(), "transfer_to_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxH7ce100971f64e700"),
         ];
@@ -100,11 +106,14 @@ mod tests {
             assert_eq!(forth(&id(agent)), tool);
         }
         assert_eq!(back(&id("agent")), "transfer_back_to_agent");
+        assert_eq!(back(&id("human")), "transfer_back_to_human");
+        assert_eq!(read("transfer_to_Ihuman"), Some(id("human")));
     }
 
     #[test]
     fn names_that_are_not_ours_are_not_read() {
-        for tool in ["transfer_to_", "transfer_to_agent", "transfer_to_Data", "transfer_to_Ix", "x"]
+        let ours = [ANY_AGENT, PERSON];
+        for tool in ["transfer_to_", "transfer_to_Data", "transfer_to_Ix", "x"].iter().chain(&ours)
         {
             assert_eq!(read(tool), None, "{tool}");
         }
@@ -121,6 +130,7 @@ mod tests {
                 prop_assert!(tool.len() <= TOOL_NAME_BYTES_MAX);
                 prop_assert!(tool.bytes().all(is_of_tool_name));
                 prop_assert_ne!(tool.as_str(), ANY_AGENT);
+                prop_assert_ne!(tool.as_str(), PERSON);
                 let expected = (text.len() <= room).then(|| id.clone());
                 prop_assert_eq!(read(&tool), expected);
             }

@@ -16,10 +16,11 @@ fn tools() -> HandoffTools {
         name: String::new(),
         description: String::new(),
     };
-    HandoffTools::new(vec![target("billing"), target("tech.eu")]).unwrap()
+    let tools = HandoffTools::new(vec![target("billing"), target("tech.eu")]).unwrap();
+    tools.with_people(&[target("default")])
 }
 
-/// Words of the three forms, so that generated messages get past their first field.
+/// Words of the forms, so that generated messages get past their first field.
 fn word() -> impl Strategy<Value = String> {
     let words = [
         "role",
@@ -60,6 +61,13 @@ fn word() -> impl Strategy<Value = String> {
         "is_error",
         "\u{202e}",
         "constructor",
+        "output",
+        "message",
+        "function_call",
+        "function_call_output",
+        "call_id",
+        "transfer_to_human",
+        "queue",
     ];
     prop_oneof![proptest::sample::select(words.to_vec()).prop_map(str::to_owned), ".{0,12}"]
 }
@@ -93,6 +101,10 @@ fn any_turn(form: Form) -> impl Strategy<Value = Value> {
                     "id": id, "type": "function",
                     "function": { "name": name, "arguments": input.to_string() },
                 }),
+                Form::Responses => json!({
+                    "type": "function_call", "call_id": id, "name": name,
+                    "arguments": input.to_string(),
+                }),
                 Form::Anthropic => {
                     json!({ "type": "tool_use", "id": id, "name": name, "input": input })
                 }
@@ -102,15 +114,16 @@ fn any_turn(form: Form) -> impl Strategy<Value = Value> {
         let calls: Vec<Value> = each.collect();
         match form {
             Form::OpenAi => json!({ "role": "assistant", "content": null, "tool_calls": calls }),
+            Form::Responses => json!({ "output": calls }),
             Form::Anthropic => json!({ "role": "assistant", "content": calls }),
             Form::LangChain => json!({ "type": "ai", "content": "", "tool_calls": calls }),
         }
     })
 }
 
-fn any_of_three() -> impl Strategy<Value = (Form, Value)> {
+fn any_of_four() -> impl Strategy<Value = (Form, Value)> {
     let of = |form| any_turn(form).prop_map(move |turn| (form, turn));
-    prop_oneof![of(Form::OpenAi), of(Form::Anthropic), of(Form::LangChain)]
+    prop_oneof![of(Form::OpenAi), of(Form::Responses), of(Form::Anthropic), of(Form::LangChain)]
 }
 
 proptest! {
@@ -131,7 +144,7 @@ proptest! {
     /// Whatever a model calls, its provider accepts the turn with our answers, and the performed
     /// handoff is found in it.
     #[test]
-    fn any_turn_is_answered_validly((form, turn) in any_of_three(), allow in any::<bool>()) {
+    fn any_turn_is_answered_validly((form, turn) in any_of_four(), allow in any::<bool>()) {
         let found = calls(form, &turn, &tools()).unwrap();
         let mut answers = Answers::decide(found, |request| {
             let known = tools().target(&request.target).cloned();
@@ -140,10 +153,13 @@ proptest! {
         });
         answers.will_not_run("the conversation goes to another agent");
         let user = match form {
-            Form::OpenAi | Form::Anthropic => json!({ "role": "user", "content": "Hello" }),
+            Form::OpenAi | Form::Responses | Form::Anthropic => {
+                json!({ "role": "user", "content": "Hello" })
+            }
             Form::LangChain => json!({ "type": "human", "content": "Hello" }),
         };
-        let mut history = vec![user, turn.clone()];
+        let mut history = vec![user];
+        join(form, &mut history, vec![turn.clone()]);
         join(form, &mut history, answers.messages(form, &turn));
         if let Some(request) = answers.accepted() {
             let back = HandBack {

@@ -16,7 +16,7 @@ pub(super) fn quoted(text: &str, chars_max: usize) -> String {
     kept.lines().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n")
 }
 
-fn cut(text: &str, chars_max: usize) -> String {
+pub(super) fn cut(text: &str, chars_max: usize) -> String {
     if text.chars().count() <= chars_max {
         return text.to_owned();
     }

@@ -3,10 +3,12 @@
 mod anthropic;
 mod langchain;
 mod openai;
+mod responses;
 
 use serde_json::{Map, Value};
 
 pub(super) use self::langchain::{Wrapping, speaker_place, wrapped, wrapping};
+pub(super) use self::responses::is_response;
 use super::{Form, Malformed};
 
 /// A message, independent of its form.
@@ -45,7 +47,8 @@ pub(super) struct RawCall<'a> {
     pub(super) arguments: Arguments<'a>,
     /// Its place in the message, as in `tool_calls[2]`.
     pub(super) place: String,
-    /// The place of its name in the call, as in `function.name`.
+    /// The places of its id and of its name in the call, as in `id` and `function.name`.
+    pub(super) id_place: &'static str,
     pub(super) name_place: &'static str,
 }
 
@@ -66,6 +69,7 @@ impl<'a> Turn<'a> {
     pub(super) fn read(form: Form, message: &'a Value) -> Result<Turn<'a>, Malformed> {
         match form {
             Form::OpenAi => openai::read(message),
+            Form::Responses => responses::read(message),
             Form::Anthropic => anthropic::read(message),
             Form::LangChain => langchain::read(message),
         }
@@ -90,6 +94,9 @@ impl<'a> Turn<'a> {
 pub fn form_of(history: &[Value]) -> Form {
     let telling = history.iter().find_map(|message| {
         let is = |name: &str| message.get(name).is_some();
+        if responses::is_telling(message) {
+            return Some(Form::Responses);
+        }
         if is("lc") || (is("type") && !is("role")) || is("data") {
             return Some(Form::LangChain);
         }
@@ -138,6 +145,13 @@ fn list<'a>(fields: &'a Map<String, Value>, name: &str) -> Result<&'a [Value], M
             None => Err(Malformed::new(name, "a list")),
         },
     }
+}
+
+/// The text of a part that its reader is meant to see. Reasoning is not.
+fn shown_text(part: &Value) -> Option<&str> {
+    let kind = part.get("type").and_then(Value::as_str);
+    let is_shown = matches!(kind, None | Some("text" | "input_text" | "output_text"));
+    part.get("text").and_then(Value::as_str).filter(|_| is_shown)
 }
 
 /// The text of a content, whether it is one text or a list of blocks.

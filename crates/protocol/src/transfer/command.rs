@@ -101,6 +101,8 @@ pub enum Act {
     /// The matter is settled.
     Complete {
         summary: Option<String>,
+        /// The bot that gets the conversation; the one that had it before when absent.
+        to: Option<AgentId>,
     },
     /// The transfer is over, and so is the conversation.
     End {
@@ -211,6 +213,10 @@ impl Command {
                 Needs { agent, slot, caller: true, queue, ..Needs::default() }
             }
             Command::Elapse { .. } => Needs { queue: overflow.and_then(named), ..Needs::default() },
+            Command::Act { act: Act::Complete { to, .. }, .. } => {
+                let (agent, queue) = (to.clone(), queue.and_then(named));
+                Needs { agent, caller: true, queue, ..Needs::default() }
+            }
             // A person who may pick it up gets a specific error instead of `not_found`.
             Command::Act { .. } => {
                 Needs { caller: true, queue: queue.and_then(named), ..Needs::default() }

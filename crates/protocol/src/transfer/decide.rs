@@ -12,7 +12,7 @@ mod pickup;
 pub mod request;
 mod shared;
 
-pub use finish::{cancelled, on_close};
+pub use finish::{HandOn, cancelled, hand_on, on_close};
 pub use note::SCORE_MAX;
 pub(crate) use request::queue_of;
 pub use request::{Ask, request_for};
@@ -46,7 +46,9 @@ pub fn decide(
                 Act::Hold => hold::hold(&asked),
                 Act::Resume => hold::resume(&asked),
                 Act::Transfer(transfer) => leg::transfer(&asked, transfer),
-                Act::Complete { summary } => finish::complete(&asked, summary.as_deref()),
+                Act::Complete { summary, to } => {
+                    finish::complete(&asked, summary.as_deref(), to.as_ref())
+                }
                 Act::End { reason } => finish::end(&asked, reason.as_deref()),
                 Act::Cancel { reason } => finish::cancel(&asked, reason.as_deref()),
                 Act::Fail { reason } => finish::fail(&asked, reason),

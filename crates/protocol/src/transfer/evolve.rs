@@ -1,9 +1,11 @@
 //! The state of a conversation after an event of its transfer.
 
 use super::event::{
-    Connected, Event, LegRequested, Over, Requested, Returned, Ringing, WhyReturned,
+    Connected, Event, LegRequested, Over, Queued, Requested, Returned, Ringing, WhyReturned,
 };
-use super::state::{Claim, Leg, LegStage, PASSED_OVER_MAX, Passed, Stage, Target, Terms, Transfer};
+use super::state::{
+    Claim, Leg, LegStage, PASSED_OVER_MAX, Passed, RINGS_IN_ALL_MAX, Stage, Target, Terms, Transfer,
+};
 use crate::conversation::Conversation;
 use crate::ids::{AgentId, TransferId};
 use crate::ledger::BadHistory;
@@ -22,11 +24,7 @@ pub fn evolve(conversation: &mut Conversation, event: &Event, at: Time) -> Resul
     match event {
         Event::Requested(_) | Event::Noted(_) => {}
         Event::Queued(queued) => {
-            transfer.queue = queued.queue.clone();
-            transfer.order = queued.order;
-            transfer.limits = queued.limits;
-            transfer.overflow = queued.overflow.clone();
-            transfer.stage = Stage::Queued;
+            enter(transfer, queued, at);
             let (to, epoch) = (queued.queue.clone(), queued.epoch);
             conversation.pass_to_queue(to, epoch);
         }
@@ -137,6 +135,8 @@ fn request(conversation: &mut Conversation, requested: &Requested, at: Time) -> 
         n_legs: 0,
         declined: Vec::new(),
         missed: Vec::new(),
+        rings: 0,
+        rings_in_all: 0,
         rated: false,
         known: Some(told.through.max(told.spoken).max(conversation.turn.answered)),
         passed: None,
@@ -151,6 +151,33 @@ fn ring(transfer: &mut Transfer, ringing: &Ringing) {
     match &mut transfer.leg {
         Some(leg) if ringing.leg != 0 => leg.stage = LegStage::Ringing { claim, until },
         Some(_) | None => transfer.stage = Stage::Ringing { claim, until },
+    }
+}
+
+fn enter(transfer: &mut Transfer, queued: &Queued, at: Time) {
+    let stays = transfer.queue == queued.queue && transfer.stage == Stage::Queued;
+    let has_rung = stays && transfer.limits.are_last(transfer.rings);
+    transfer.queue = queued.queue.clone();
+    transfer.order = queued.order;
+    transfer.limits = queued.limits;
+    transfer.overflow = queued.overflow.clone();
+    transfer.stage = Stage::Queued;
+    match has_rung {
+        // It should have gone to another queue, which does not take it.
+        true => hurry(transfer, at),
+        false => transfer.rings = 0,
+    }
+}
+
+/// No person answers here: what would happen later happens now.
+fn hurry(transfer: &mut Transfer, at: Time) {
+    let is_enough = transfer.rings_in_all >= RINGS_IN_ALL_MAX;
+    if is_enough {
+        transfer.overflow = None;
+    }
+    match &mut transfer.overflow {
+        Some(overflow) => overflow.at = overflow.at.min(at),
+        None => transfer.limits.gives_up_at = transfer.limits.gives_up_at.min(at),
     }
 }
 
@@ -170,6 +197,7 @@ fn put_back(transfer: &mut Transfer, returned: &Returned, at: Time) {
         WhyReturned::AgentLost => {}
     }
     if returned.leg != 0 {
+        count_ring(transfer, returned, at);
         return;
     }
     // A person who was asked in by the lost person is not needed any more.
@@ -179,7 +207,9 @@ fn put_back(transfer: &mut Transfer, returned: &Returned, at: Time) {
         // The place in the queue is the old one, the maximum wait starts anew.
         transfer.limits.gives_up_at = at.plus(transfer.limits.wait);
         transfer.overflow = None;
+        transfer.rings = 0;
     }
+    count_ring(transfer, returned, at);
     if returned.why == WhyReturned::Blind {
         transfer.forget_texts();
         transfer.passed = Some(Box::new(Passed {
@@ -190,6 +220,28 @@ fn put_back(transfer: &mut Transfer, returned: &Returned, at: Time) {
             customer_text: returned.customer_text.clone(),
             bundle: None,
         }));
+    }
+}
+
+/// A ring that no person answered counts, and the last one ends the wait in this queue.
+fn count_ring(transfer: &mut Transfer, returned: &Returned, at: Time) {
+    match returned.why {
+        WhyReturned::NotAnswered | WhyReturned::Declined => {}
+        WhyReturned::AgentLost | WhyReturned::Blind => return,
+    }
+    if let Some(leg) = transfer.leg.as_mut().filter(|_| returned.leg != 0) {
+        leg.rings = leg.rings.saturating_add(u16::from(leg.limits.rings.is_some()));
+        if leg.limits.are_last(leg.rings) {
+            leg.limits.gives_up_at = leg.limits.gives_up_at.min(at);
+        }
+        return;
+    }
+    let one = u16::from(transfer.limits.rings.is_some());
+    transfer.rings = transfer.rings.saturating_add(one);
+    transfer.rings_in_all = transfer.rings_in_all.saturating_add(one);
+    let is_enough = transfer.rings_in_all >= RINGS_IN_ALL_MAX;
+    if transfer.limits.are_last(transfer.rings) || is_enough {
+        hurry(transfer, at);
     }
 }
 
@@ -237,6 +289,7 @@ fn leg(requested: &LegRequested) -> Leg {
         stage: LegStage::Queued,
         declined: Vec::new(),
         missed: Vec::new(),
+        rings: 0,
     }
 }
 

@@ -10,12 +10,17 @@ use crate::agent::slot_key;
 use crate::conversation::author::whose;
 use crate::fixed::Fixed;
 use crate::ids::{AgentId, TransferId};
+use crate::queue::settings::TARGET_DEFAULT;
 use crate::queue::{OrderKey, Wanted};
 use crate::stored::{Deadline, Hold};
 use crate::time::{Span, Time};
 
 /// How many people who declined or did not answer are remembered. Earlier ones may be asked again.
 pub const PASSED_OVER_MAX: usize = 64;
+
+/// Rings without an answer in all queues together. Two queues that overflow to each other must not
+/// pass a customer back and forth for ever.
+pub const RINGS_IN_ALL_MAX: u16 = 2_000;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Transfer {
@@ -40,6 +45,12 @@ pub struct Transfer {
     /// People who did not answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missed: Vec<AgentId>,
+    /// Rings without an answer in this queue, and in all queues. They are counted where there is a
+    /// limit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rings: u16,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rings_in_all: u16,
     /// The customer has rated it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rated: bool,
@@ -98,6 +109,23 @@ pub struct Limits {
     pub wait: Span,
     /// When the wait ends without a person.
     pub gives_up_at: Time,
+    /// Within this time a person should answer. Entries of the first releases do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Span>,
+    /// How many rings without an answer end the wait in this queue; any number when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rings: Option<u16>,
+}
+
+impl Limits {
+    pub fn target(&self) -> Span {
+        self.target.unwrap_or(TARGET_DEFAULT)
+    }
+
+    /// Whether so many rings without an answer are the last.
+    pub fn are_last(&self, rings: u16) -> bool {
+        self.rings.is_some_and(|max| rings >= max)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -169,6 +197,13 @@ pub struct Leg {
     pub declined: Vec<AgentId>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missed: Vec<AgentId>,
+    /// Rings without an answer.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rings: u16,
+}
+
+fn is_zero(count: &u16) -> bool {
+    *count == 0
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

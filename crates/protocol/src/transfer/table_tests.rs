@@ -8,6 +8,8 @@ mod cells;
 mod customers;
 mod hand_back;
 mod page;
+mod rings;
+mod to_bots;
 mod world;
 
 use serde_json::json;

@@ -20,6 +20,11 @@ pub fn sees_who_waits(caller: &Caller, own: Option<&Agent>, queue: &Agent) -> bo
     caller.is_coordinator() || own.is_some_and(|own| serves(own, queue))
 }
 
+/// Whether a caller sees the figures of all queues.
+pub fn sees_reports(caller: &Caller) -> bool {
+    caller.is_coordinator()
+}
+
 /// Whether a caller sees a transfer and its bundle: the participants of the conversation, and while
 /// it waits, the people of its queue. `queue` is where it waits.
 pub fn sees_transfer(

@@ -3,9 +3,15 @@
 use super::handoff_shapes::{agent, time};
 use crate::agent::event::{Connected, ConnectionLost, Lost, PresenceChanged};
 use crate::agent::{
-    EndpointChanged, Event, Kind, Presence, Profile, Registered, RolesChanged, Skill, WakeChanged,
+    EndpointChanged, Event, Kind, NoticesMuted, NoticesRead, Presence, Profile, Registered,
+    RolesChanged, Skill, WakeChanged,
 };
 use crate::caller::Role;
+use crate::handoff::notices::NoticeKind;
+use crate::tools::transcript::HistoryForm;
+
+/// The kinds of notices that are not in the file of the first release that had notices.
+const LATER: [NoticeKind; 2] = [NoticeKind::Progressed, NoticeKind::Recalled];
 
 pub fn agent_shapes() -> Vec<(&'static str, Event)> {
     let most = Profile {
@@ -31,9 +37,14 @@ pub fn agent_shapes() -> Vec<(&'static str, Event)> {
     };
     let url = Some("https://agents.example/wake".to_owned());
     let endpoint = Some("https://agents.example/turns".to_owned());
+    let to = |history| EndpointChanged { url: endpoint.clone(), history };
     let said = PresenceChanged { presence: Presence::Away, by: None, until: None };
     let said_for_it =
         PresenceChanged { by: Some(agent("lead")), until: Some(time()), ..said.clone() };
+    let muted = |is_muted: fn(&NoticeKind) -> bool| {
+        let kinds = NoticeKind::ALL.into_iter().filter(is_muted).collect();
+        Event::NoticesMuted(NoticesMuted { kinds })
+    };
     vec![
         ("least", registered(Profile::default())),
         ("most", registered(most)),
@@ -42,10 +53,15 @@ pub fn agent_shapes() -> Vec<(&'static str, Event)> {
         ("most", roles_changed(Some(Role::Reviewer))),
         ("least", Event::WakeChanged(WakeChanged { url: None })),
         ("most", Event::WakeChanged(WakeChanged { url })),
-        ("least", Event::EndpointChanged(EndpointChanged { url: None })),
-        ("most", Event::EndpointChanged(EndpointChanged { url: endpoint })),
+        ("least", Event::EndpointChanged(EndpointChanged { url: None, history: None })),
+        ("most", Event::EndpointChanged(to(None))),
+        ("history", Event::EndpointChanged(to(Some(HistoryForm::Gemini)))),
         ("least", Event::PresenceChanged(said)),
         ("most", Event::PresenceChanged(said_for_it)),
+        ("least", Event::NoticesRead(NoticesRead { until: "cur_0123".to_owned() })),
+        ("least", Event::NoticesMuted(NoticesMuted { kinds: [].into() })),
+        ("most", muted(|kind| !LATER.contains(kind))),
+        ("progress", muted(|kind| LATER.contains(kind))),
         ("least", Event::Connected(Connected {})),
         ("least", Event::ConnectionLost(ConnectionLost { until: None })),
         ("most", Event::ConnectionLost(ConnectionLost { until: Some(time()) })),

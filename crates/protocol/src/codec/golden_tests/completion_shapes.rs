@@ -43,11 +43,13 @@ fn report_shapes() -> Vec<(&'static str, HandoffEvent)> {
         needs_verifier: true,
         ..started.clone()
     };
+    let asks = CompletionStarted { needs_verifier: true, ..started.clone() };
     let asked = Proposed { requires_evidence: true, requires_verifier: true, ..proposed() };
     vec![
         ("shown", HandoffEvent::Proposed(Box::new(asked))),
         ("least", HandoffEvent::CompletionStarted(Box::new(started))),
         ("most", HandoffEvent::CompletionStarted(Box::new(most))),
+        ("verifier", HandoffEvent::CompletionStarted(Box::new(asks))),
         (
             "shown",
             HandoffEvent::Completed(Completed {

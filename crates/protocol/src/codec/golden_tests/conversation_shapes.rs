@@ -5,7 +5,7 @@ use serde_json::json;
 use super::handoff_shapes::agent;
 use crate::conversation::Event as ConversationEvent;
 use crate::conversation::event::{
-    Closed, Delivered, How, NotHeard, Opened, Routed, Said, Speaker, Unreached, is_line,
+    Closed, Delivered, How, NotHeard, Opened, Routed, Said, Speaker, Unreached, Updated, is_line,
 };
 use crate::conversation::not_heard::Why;
 use crate::conversation::part::{Attachment, Part, Text};
@@ -251,9 +251,12 @@ fn told() -> Vec<(&'static str, ConversationEvent)> {
     let holder = agent("bob");
     let delivered = Delivered { holder: holder.clone(), epoch: 2, through: 5 };
     let detail = "the agent cannot be reached".to_owned();
+    let update = json!({ "bill": 7, "plan": null }).as_object().cloned().unwrap_or_default();
+    let updated = Updated { holder: holder.clone(), epoch: 2, update };
     let unreached = Unreached { holder, epoch: 2, through: 5, detail };
     vec![
         ("least", ConversationEvent::Delivered(delivered)),
         ("least", ConversationEvent::Unreached(unreached)),
+        ("least", ConversationEvent::Updated(updated)),
     ]
 }

@@ -9,6 +9,7 @@ const TRANSFER: &str = "01938c2e-0000-7000-9000-000000000001";
 
 pub fn transfer_shapes() -> Vec<(&'static str, Event)> {
     let mut shapes = requested();
+    shapes.extend(limited());
     shapes.extend(passed());
     shapes.extend(ended());
     shapes.extend(queue_changed());
@@ -25,6 +26,22 @@ fn shape(shape: &'static str, name: &str, body: Value) -> (&'static str, Event) 
 
 fn limits() -> Value {
     json!({ "ring": "30s", "hold": "10m", "wait": "1h", "gives_up_at": "2026-02-21T15:00:00Z" })
+}
+
+/// With the limits that the first releases did not have.
+fn limited() -> Vec<(&'static str, Event)> {
+    let mut limits = limits();
+    limits["target"] = "20s".into();
+    limits["rings"] = 20.into();
+    let queued = json!({ "holder": "support", "queue": "support", "epoch": 2,
+        "order": 1_771_682_400_000_i64, "limits": limits.clone() });
+    let requested = json!({ "holder": "bob", "queue": "support", "number": 3, "epoch": 2,
+        "by": "customer:c", "kind": "bot_to_human", "priority": 0, "wanted": {},
+        "limits": limits });
+    vec![
+        shape("limited", "transfer.requested", requested),
+        shape("limited", "transfer.queued", queued),
+    ]
 }
 
 fn bundle() -> Value {
@@ -184,7 +201,11 @@ fn queue_changed() -> Vec<(&'static str, Event)> {
         },
         "hours": { "utc_offset_minutes": 60, "monday": [{ "from": "09:00", "to": "17:00" }] },
     });
+    let mut limited = most.clone();
+    limited["target"] = "30s".into();
+    limited["rings"] = 5.into();
     vec![
+        shape("limited", "agent.queue_changed", limited),
         shape("least", "agent.queue_changed", json!({})),
         shape("most", "agent.queue_changed", most),
     ]

@@ -7,7 +7,11 @@ use proptest::sample::select;
 
 use super::{agent, text, texts, time};
 use crate::agent::event::{Connected, ConnectionLost, Lost, PresenceChanged};
-use crate::agent::{EndpointChanged, Event, Kind, Presence, Profile, Registered, Skill};
+use crate::agent::{
+    EndpointChanged, Event, Kind, NoticesMuted, NoticesRead, Presence, Profile, Registered, Skill,
+};
+use crate::handoff::notices::NoticeKind;
+use crate::tools::transcript::HistoryForm;
 
 pub fn agents() -> impl Strategy<Value = Event> {
     let registered = (select(Kind::ALL.to_vec()), profiles())
@@ -15,9 +19,14 @@ pub fn agents() -> impl Strategy<Value = Event> {
     let said = (select(Presence::ALL.to_vec()), option::of(agent()), option::of(time()));
     prop_oneof![
         registered,
-        option::of(text()).prop_map(|url| Event::EndpointChanged(EndpointChanged { url })),
+        (option::of(text()), option::of(select(HistoryForm::ALL.to_vec())))
+            .prop_map(|(url, history)| Event::EndpointChanged(EndpointChanged { url, history })),
         said.prop_map(|(presence, by, until)| {
             Event::PresenceChanged(PresenceChanged { presence, by, until })
+        }),
+        text().prop_map(|until| Event::NoticesRead(NoticesRead { until })),
+        vec(select(NoticeKind::ALL.to_vec()), 0..4).prop_map(|kinds| {
+            Event::NoticesMuted(NoticesMuted { kinds: kinds.into_iter().collect() })
         }),
         Just(Event::Connected(Connected {})),
         option::of(time()).prop_map(|until| Event::ConnectionLost(ConnectionLost { until })),

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::{agent, text};
 use crate::conversation::Event as ConversationEvent;
 use crate::conversation::event::{
-    Closed, Delivered, How, NotHeard, Opened, Routed, Said, Speaker, Unreached,
+    Closed, Delivered, How, NotHeard, Opened, Routed, Said, Speaker, Unreached, Updated,
 };
 use crate::conversation::not_heard::Why;
 use crate::conversation::part::{Attachment, Part, Text};
@@ -22,8 +22,17 @@ use crate::signal::{Escalate, SignalKind, SignalScore};
 use crate::step::Event;
 
 pub fn conversations() -> impl Strategy<Value = Event> {
-    prop_oneof![opened(), said(), not_heard(), routed(), delivered(), unreached(), closed()]
-        .prop_map(Event::Conversation)
+    prop_oneof![
+        opened(),
+        said(),
+        not_heard(),
+        routed(),
+        delivered(),
+        unreached(),
+        updated(),
+        closed()
+    ]
+    .prop_map(Event::Conversation)
 }
 
 fn opened() -> impl Strategy<Value = ConversationEvent> {
@@ -191,6 +200,13 @@ fn delivered() -> impl Strategy<Value = ConversationEvent> {
 fn unreached() -> impl Strategy<Value = ConversationEvent> {
     (agent(), any::<u64>(), any::<u64>(), text()).prop_map(|(holder, epoch, through, detail)| {
         ConversationEvent::Unreached(Unreached { holder, epoch, through, detail })
+    })
+}
+
+fn updated() -> impl Strategy<Value = ConversationEvent> {
+    (agent(), any::<u64>(), text(), text()).prop_map(|(holder, epoch, name, value)| {
+        let update = [(name, value.into())].into_iter().collect();
+        ConversationEvent::Updated(Updated { holder, epoch, update })
     })
 }
 

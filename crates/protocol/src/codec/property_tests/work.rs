@@ -1,23 +1,29 @@
-//! Arbitrary events of the work itself: delegated parts, and answers of the work queue.
+//! Arbitrary events of the work itself: delegated parts, answers of the work queue, reports of
+//! progress, and recalls.
 
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::{agent, parties, task, text, texts};
+use super::{agent, parties, task, text, texts, time};
 use crate::handoff::Status;
 use crate::handoff::edit::Difference;
 use crate::handoff::event::{
-    Delegated, DelegationEnded, DelegationReopened, Event as HandoffEvent, WorkqDegraded,
-    WorkqSettled,
+    Delegated, DelegationEnded, DelegationReopened, Event as HandoffEvent, Progressed, Recalled,
+    WorkqDegraded, WorkqSettled,
 };
 use crate::handoff::package::Policy;
+use crate::handoff::progress::{ProgressReport, ProgressStep};
 use crate::handoff::readers::Readers;
 use crate::handoff::workq::Degradation;
 use crate::ids::HandoffId;
 
-pub fn delegations() -> impl Strategy<Value = HandoffEvent> {
+pub fn work() -> impl Strategy<Value = HandoffEvent> {
+    prop_oneof![delegations(), workq(), reports()]
+}
+
+fn delegations() -> impl Strategy<Value = HandoffEvent> {
     let delegated = (parties(), handoff(), task(), agent()).prop_map(
         |(parties, child, child_task, child_to)| {
             HandoffEvent::Delegated(Delegated { parties, child, child_task, child_to })
@@ -38,7 +44,22 @@ pub fn handoff() -> impl Strategy<Value = HandoffId> {
         .prop_map(|number| format!("01938c2e-0000-7000-8000-{number:012}").parse().expect("a UUID"))
 }
 
-pub fn workq() -> impl Strategy<Value = HandoffEvent> {
+fn reports() -> impl Strategy<Value = HandoffEvent> {
+    let step = (text(), any::<bool>()).prop_map(|(text, done)| ProgressStep { text, done });
+    let fields = (option::of(any::<u8>()), option::of(text()), option::of(text()));
+    let progressed = (parties(), fields, vec(step, 0..4)).prop_map(
+        |(parties, (percent, note, blocked_by), steps)| {
+            let report = ProgressReport { percent, note, steps, blocked_by };
+            HandoffEvent::Progressed(Box::new(Progressed { parties, report }))
+        },
+    );
+    let recalled = (parties(), text(), time()).prop_map(|(parties, reason, until)| {
+        HandoffEvent::Recalled(Recalled { parties, reason, until })
+    });
+    prop_oneof![progressed, recalled]
+}
+
+fn workq() -> impl Strategy<Value = HandoffEvent> {
     let settled =
         (parties(), agent(), texts(), texts()).prop_map(|(parties, to, transferred, missing)| {
             HandoffEvent::WorkqSettled(WorkqSettled { parties, to, transferred, missing })

@@ -1,23 +1,30 @@
-//! `route`: the conversation changes hands between AI agents, at once. The holder hands it on, or
-//! the customer chooses. A loop of agents is stopped.
+//! `route`: a command of the holder. It says its parting words, changes what the agents share, and
+//! hands the conversation to another agent or to people, or ends it: all at once, or nothing. The
+//! customer may choose an agent, too. A loop of agents is stopped.
 
 use crate::conversation::loop_guard::guarded;
 use serde_json::{Map, Value};
 
 use super::human::{self, Ask, AskedBy};
 use super::shared::open_to;
+use super::{close, say};
 use crate::agent::Kind;
 use crate::canonical;
-use crate::conversation::command::Route;
+use crate::conversation::command::{Route, Say};
 use crate::conversation::customer_text;
-use crate::conversation::event::{Event, How, Routed};
-use crate::conversation::evolve::merge;
+use crate::conversation::event::{Event, How, Routed, Updated};
+use crate::conversation::evolve::{evolve, merge};
 use crate::conversation::not_heard::Why;
 use crate::conversation::state::{Conversation, Side};
 use crate::facts::Context;
-use crate::ids::AgentId;
+use crate::ids::{AgentId, TransferId};
 use crate::notes::check_text;
 use crate::rejection::Rejection;
+use crate::transfer::bundle::About;
+use crate::transfer::command::Request;
+use crate::transfer::decide::HandOn;
+use crate::transfer::status::{Action, next};
+use crate::transfer::{self, Transfer};
 
 /// Shared data is a note, not a database.
 pub const SHARED_BYTES_MAX: usize = 16 * 1024;
@@ -34,6 +41,44 @@ pub fn decide(
         return Err(Rejection::NotAllowed { action: "hand a conversation on", who });
     };
     let epoch = route.epoch.ok_or(Rejection::EpochRequired)?;
+    check_fields(route, context)?;
+    let Some(said) = parting_words(state, route, epoch, context)? else {
+        return decide_next(conversation, route, agent, epoch, context);
+    };
+    if let Event::NotHeard(_) = &said {
+        return Ok(vec![said]);
+    }
+    let heard = evolve(conversation.id, Some(conversation.clone()), &said, context.now);
+    let heard = heard.expect("the conversation goes on");
+    let next = decide_next(&heard, route, agent, epoch, context)?;
+    Ok(std::iter::once(said).chain(next).collect())
+}
+
+/// What the holder says before anything else; it may not speak afterwards.
+fn parting_words(
+    state: Option<&Conversation>,
+    route: &Route,
+    epoch: u64,
+    context: Context<'_>,
+) -> Result<Option<Event>, Rejection> {
+    if route.parts.is_empty() {
+        return Ok(None);
+    }
+    let keeps_it = route.goto.is_none() && !route.is_for_person;
+    // The next holder answers the customer, so parting words are no answer.
+    let in_reply_to = route.in_reply_to.filter(|_| keeps_it);
+    let say = Say { parts: route.parts.clone(), epoch: Some(epoch), in_reply_to };
+    Ok(say::decide(state, &say, context)?.pop())
+}
+
+/// What follows the words.
+fn decide_next(
+    conversation: &Conversation,
+    route: &Route,
+    agent: &AgentId,
+    epoch: u64,
+    context: Context<'_>,
+) -> Result<Vec<Event>, Rejection> {
     let refused = |why| {
         let holder = conversation.holder.clone();
         Rejection::NotHeard { why, holder, epoch: conversation.epoch }
@@ -44,15 +89,87 @@ pub fn decide(
     if conversation.speaker() != Some(agent) {
         return Err(refused(Why::NotHolder));
     }
-    if let Some(transfer) = conversation.open_transfer() {
-        let status = transfer.status();
+    check_shared(conversation, &route.update)?;
+    if route.asks_for_person(context.facts.agent.as_ref()) {
+        let asked = to_person(conversation, route, context)?;
+        return Ok(updated(conversation, route).into_iter().chain(asked).collect());
+    }
+    match (&route.goto, conversation.open_transfer()) {
+        (None, _) if route.end => {
+            let closed = close::decide(Some(conversation), route.reason.as_deref(), context)?;
+            Ok(updated(conversation, route).into_iter().chain(closed).collect())
+        }
+        (None, _) => Ok(updated(conversation, route).into_iter().collect()),
+        (Some(goto), Some(transfer)) => {
+            let to = check_target(conversation, goto, "goto", context)?;
+            let handed = by_person(conversation, transfer, route, to, context)?;
+            Ok(updated(conversation, route).into_iter().chain(handed).collect())
+        }
+        (Some(goto), None) => to_agent(conversation, route, goto, agent, context),
+    }
+}
+
+/// Shared data that changes although no agent gets the conversation with it.
+fn updated(conversation: &Conversation, route: &Route) -> Option<Event> {
+    let (holder, epoch) = (conversation.holder.clone(), conversation.epoch);
+    let update = route.update.clone();
+    (!update.is_empty()).then_some(Event::Updated(Updated { holder, epoch, update }))
+}
+
+/// The same as a request for a transfer.
+fn to_person(
+    conversation: &Conversation,
+    route: &Route,
+    context: Context<'_>,
+) -> Result<Vec<Event>, Rejection> {
+    let summary = route.context.clone().filter(|text| !text.trim().is_empty());
+    let request = Request {
+        queue: route.queue.clone(),
+        reason: route.reason.clone(),
+        customer_text: route.customer_text.clone(),
+        context: About { summary, ..About::default() },
+        epoch: route.epoch,
+        ..Request::default()
+    };
+    let transfer = TransferId::derived(conversation.id, conversation.epoch, context.now);
+    transfer::decide::request::decide(conversation, transfer, &request, context)
+}
+
+/// A person hands the customer to any bot. No topology and no graph binds people.
+fn by_person(
+    conversation: &Conversation,
+    transfer: &Transfer,
+    route: &Route,
+    to: &AgentId,
+    context: Context<'_>,
+) -> Result<Vec<Event>, Rejection> {
+    let status = transfer.status();
+    if next(status, Action::Complete).is_none() {
         return Err(Rejection::WrongTransferState { action: "route", status });
     }
-    let to = check_target(conversation, &route.goto, "goto", context)?;
+    if route.customer_text.is_some() {
+        return Err(invalid("customer_text", "to be left out by a person; say it in `parts`"));
+    }
+    let asked = HandOn {
+        to,
+        reason: check_text("reason", route.reason.as_deref())?.unwrap_or_default(),
+        summary: check_text("context", route.context.as_deref())?.unwrap_or_default(),
+        deliver: is_told(to, context),
+    };
+    Ok(transfer::decide::hand_on(conversation, transfer, asked))
+}
+
+fn to_agent(
+    conversation: &Conversation,
+    route: &Route,
+    goto: &AgentId,
+    agent: &AgentId,
+    context: Context<'_>,
+) -> Result<Vec<Event>, Rejection> {
+    let to = check_target(conversation, goto, "goto", context)?;
     if !conversation.setup.topology.allows(agent, to, route.graph) {
         return Err(invalid("goto", "an agent that the topology lets the holder hand to"));
     }
-    check_shared(conversation, &route.update)?;
     let how = match conversation.setup.topology.supervisor() {
         Some(supervisor) if supervisor == agent => How::SupervisorRouting,
         Some(_) | None => How::AgentHandoff,
@@ -84,6 +201,31 @@ pub fn decide(
         route: None,
         deliver,
     })])
+}
+
+/// Refuses fields that mean nothing together.
+fn check_fields(route: &Route, context: Context<'_>) -> Result<(), Rejection> {
+    let Route { goto, queue, parts, end, update, .. } = route;
+    let is_for_person = route.asks_for_person(context.facts.agent.as_ref());
+    let is_handed_on = goto.is_some() || is_for_person;
+    if *end && is_handed_on {
+        return Err(invalid("end", "to be left out with `goto`"));
+    }
+    if queue.is_some() && !is_for_person {
+        return Err(invalid("queue", "to be left out unless `goto` is `human`"));
+    }
+    if !is_handed_on && !*end && parts.is_empty() && update.is_empty() {
+        return Err(invalid("goto", "an agent or `human`; or `parts`, `update` or `end`"));
+    }
+    let given = [
+        ("reason", route.reason.is_some() && !*end),
+        ("customer_text", route.customer_text.is_some()),
+        ("context", route.context.is_some()),
+    ];
+    match given.iter().find(|(_, is_given)| *is_given && !is_handed_on) {
+        Some((field, _)) => Err(invalid(field, "to be left out without `goto`")),
+        None => Ok(()),
+    }
 }
 
 /// The customer's own choice. It does not count towards a loop.

@@ -256,7 +256,7 @@ fn no_note_and_no_whisper_is_told_at_an_endpoint() {
             event: Some(event),
         })
         .collect();
-    let body = turn.body(&TeamspaceId::default_teamspace(), world.now, &lines);
+    let body = turn.body(&TeamspaceId::default_teamspace(), world.now, &lines, None);
     let body: Value = serde_json::from_str(&body).expect("JSON");
     assert!(!body.to_string().contains("hush"), "{body}");
     assert_eq!(body["data"]["messages"].as_array().expect("a list").len(), 1, "{body}");

@@ -175,6 +175,7 @@ impl World {
                 format!("{place} #{number} requested{instead}")
             }
             "transfer.queued" => "queued".to_owned(),
+            "conversation.updated" => format!("updated {}", body["update"]),
             "conversation.closed" => "closed".to_owned(),
             "conversation.delivered" => "delivered".to_owned(),
             "conversation.unreached" => "unreached".to_owned(),
@@ -235,7 +236,8 @@ fn known(id: AgentId) -> Option<Agent> {
         "router" => Kind::System,
         "hana" => Kind::Human,
         "default" => Kind::Queue,
-        "nobody" => return None,
+        // `human` stands for a person, unless an agent has had the id for long.
+        "nobody" | "ghost" | "human" => return None,
         _ => Kind::Worker,
     };
     let user_selectable = ["bob", "carol", "erin", "hana", "router"].contains(&id.as_str());

@@ -51,7 +51,7 @@ pub fn warn(
     Ok(Decision::event(Event::SlaWarned(SlaWarned { parties: parties(made), stage, due })))
 }
 
-fn check_server(context: Context<'_>) -> Result<(), Rejection> {
+pub(super) fn check_server(context: Context<'_>) -> Result<(), Rejection> {
     match context.caller.principal {
         Principal::System => Ok(()),
         Principal::Agent(_) | Principal::Operator(_) | Principal::Customer(_) => {

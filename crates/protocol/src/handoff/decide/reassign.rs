@@ -118,6 +118,10 @@ fn deadline(made: &Made, reassign: &Reassign, now: Time) -> Result<Option<Time>,
             field: "deadline".to_owned(),
             expected: format!("a new deadline, because the old one, {old}, has passed"),
         }),
+        (Some(given), _) if given <= now => Err(Rejection::SchemaInvalid {
+            field: "deadline".to_owned(),
+            expected: "a time in the future".to_owned(),
+        }),
         (Some(given), _) => Ok(Some(given)),
         (None, old) => Ok(old),
     }

@@ -344,6 +344,8 @@ impl Story {
                 | Event::Refused(_)
                 | Event::Rejected(_)
                 | Event::Activated(_)
+                | Event::Progressed(_)
+                | Event::Recalled(_)
                 | Event::CompletionStarted(_)
                 | Event::CompletionChecked(_)
                 | Event::CompletionFailed(_)
@@ -390,10 +392,10 @@ fn random_policy(random: &mut Random) -> String {
 }
 
 /// SplitMix64.
-struct Random(u64);
+pub(super) struct Random(pub u64);
 
 impl Random {
-    fn below(&mut self, limit: usize) -> usize {
+    pub fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = self.0;
         word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -2,13 +2,17 @@
 //! code of the rejection; `nothing` is a deadline that does not apply any more.
 //!
 //! `none` is a handoff that does not exist; `guarded` is a proposed one that needs a human too;
-//! `coupled` is an activated one whose item the work queue is asked about; `completing` is an
+//! `coupled` is an activated one whose item the work queue is asked about; `recalled` is an
+//! activated one that its sender asks back; `completing` is an
 //! activated one whose final artifacts are being verified, and `unconfirmed` one whose completion
 //! waits for a verifier; `discarded` is a draft that was closed, and reads as closed from outside.
 
-use super::script::World;
+mod table;
 
-pub const STATES: [&str; 14] = [
+use super::script::World;
+use table::CELLS;
+
+pub const STATES: [&str; 15] = [
     "none",
     "draft",
     "proposed",
@@ -18,6 +22,7 @@ pub const STATES: [&str; 14] = [
     "rejected",
     "activated",
     "coupled",
+    "recalled",
     "completing",
     "unconfirmed",
     "completed",
@@ -25,7 +30,7 @@ pub const STATES: [&str; 14] = [
     "discarded",
 ];
 
-pub const ACTIONS: [&str; 19] = [
+pub const ACTIONS: [&str; 22] = [
     "draft",
     "initiate",
     "accept",
@@ -39,11 +44,14 @@ pub const ACTIONS: [&str; 19] = [
     "reassign",
     "activate",
     "workq_answered",
+    "progress",
+    "recall",
     "complete",
     "confirm",
     "dispute",
     "extend_sla",
     "close",
+    "discard",
     "elapse",
 ];
 
@@ -76,6 +84,9 @@ pub fn world_in(state: &str) -> World {
         "rejected" => &["sender initiate h1", "target reject h1"],
         "activated" => &["sender initiate h1", "target accept h1", "target activate h1"],
         "coupled" => &[WITH_ITEM, "target accept h1", "target activate h1"],
+        "recalled" => {
+            &["sender initiate h1", "target accept h1", "target activate h1", "sender recall h1"]
+        }
         "completing" => &[
             "sender initiate h1",
             "target accept h1",
@@ -153,309 +164,3 @@ fn row(head: &str, cells: &[String]) -> String {
     let cells: String = cells.iter().map(|cell| format!(" {cell:<11}")).collect();
     format!("{head:<12}{cells}").trim_end().to_owned() + "\n"
 }
-
-const CELLS: &str = r#"
-draft        sender      target      coordinator operator    human       stranger    customer    system
-none         draft       draft       draft       not_allowed draft       draft       not_allowed not_allowed
-draft        draft       not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-proposed     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-guarded      wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-validating   wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-accepted     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-rejected     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-activated    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-coupled      wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-completing   wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-unconfirmed  wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-completed    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-closed       wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-discarded    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-
-initiate     sender      target      coordinator operator    human       stranger    customer    system
-none         proposed    ownership_conflict proposed    not_allowed proposed    proposed    not_allowed not_allowed
-draft        proposed    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-proposed     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-guarded      wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-validating   wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-accepted     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-rejected     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-activated    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-coupled      wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-completing   wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-unconfirmed  wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-completed    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-closed       wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-discarded    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-
-accept       sender      target      coordinator operator    human       stranger    customer    system
-none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
-draft        not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-proposed     not_allowed accepted    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-guarded      not_allowed validating  not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-validating   not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-accepted     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-activated    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-coupled      not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-completing   not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-unconfirmed  not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-closed       not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-discarded    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-
-verified     sender      target      coordinator operator    human       stranger    customer    system
-none         not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_found
-draft        not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
-proposed     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
-guarded      not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
-validating   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed accepted
-accepted     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
-rejected     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
-activated    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
-coupled      not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
-completing   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed completed
-unconfirmed  not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
-completed    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
-closed       not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
-discarded    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
-
-approve      sender      target      coordinator operator    human       stranger    customer    system
-none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
-draft        not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
-proposed     not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
-guarded      not_allowed not_allowed not_allowed not_allowed proposed    not_allowed not_allowed not_allowed
-validating   not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
-accepted     not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
-rejected     not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
-activated    not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
-coupled      not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
-completing   not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
-unconfirmed  not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
-completed    not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
-closed       not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
-discarded    not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
-
-refuse       sender      target      coordinator operator    human       stranger    customer    system
-none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
-draft        not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
-proposed     not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
-guarded      not_allowed not_allowed not_allowed not_allowed rejected    not_allowed not_allowed not_allowed
-validating   not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
-accepted     not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
-rejected     not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
-activated    not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
-coupled      not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
-completing   not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
-unconfirmed  not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
-completed    not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
-closed       not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
-discarded    not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
-
-reject       sender      target      coordinator operator    human       stranger    customer    system
-none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
-draft        not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-proposed     not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-guarded      not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-validating   not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-accepted     not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-activated    not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-coupled      not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-completing   not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-unconfirmed  not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-closed       not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-discarded    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-
-counter      sender      target      coordinator operator    human       stranger    customer    system
-none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
-draft        wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-proposed     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-guarded      wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-validating   wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-accepted     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-rejected     proposed    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-activated    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-coupled      wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-completing   wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-unconfirmed  wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-completed    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-closed       wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-discarded    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-
-withdraw     sender      target      coordinator operator    human       stranger    customer    system
-none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
-draft        wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-proposed     closed      not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-guarded      closed      not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-validating   closed      not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-accepted     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-rejected     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-activated    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-coupled      wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-completing   wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-unconfirmed  wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-completed    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-closed       wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-discarded    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-
-delegate     sender      target      coordinator operator    human       stranger    customer    system
-none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
-draft        not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-proposed     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-guarded      not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-validating   not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-accepted     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-activated    not_allowed activated   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-coupled      not_allowed activated   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-completing   not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-unconfirmed  not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-closed       not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-discarded    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-
-reassign     sender      target      coordinator operator    human       stranger    customer    system
-none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
-draft        not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-proposed     not_allowed not_allowed closed      closed      not_allowed not_allowed not_allowed not_allowed
-guarded      not_allowed not_allowed closed      closed      not_allowed not_allowed not_allowed not_allowed
-validating   not_allowed not_allowed closed      closed      not_allowed not_allowed not_allowed not_allowed
-accepted     not_allowed not_allowed closed      closed      not_allowed not_allowed not_allowed not_allowed
-rejected     not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-activated    not_allowed not_allowed closed      closed      not_allowed not_allowed not_allowed not_allowed
-coupled      not_allowed not_allowed closed      closed      not_allowed not_allowed not_allowed not_allowed
-completing   not_allowed not_allowed closed      closed      not_allowed not_allowed not_allowed not_allowed
-unconfirmed  not_allowed not_allowed closed      closed      not_allowed not_allowed not_allowed not_allowed
-completed    not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-closed       not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-discarded    not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-
-activate     sender      target      coordinator operator    human       stranger    customer    system
-none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
-draft        not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-proposed     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-guarded      not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-validating   not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-accepted     not_allowed activated   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-activated    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-coupled      not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-completing   not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-unconfirmed  not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-closed       not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-discarded    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-
-workq_answered sender      target      coordinator operator    human       stranger    customer    system
-none         not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_found
-draft        not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
-proposed     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
-guarded      not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
-validating   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
-accepted     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
-rejected     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
-activated    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
-coupled      not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed activated
-completing   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
-unconfirmed  not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
-completed    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
-closed       not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
-discarded    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
-
-complete     sender      target      coordinator operator    human       stranger    customer    system
-none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
-draft        not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-proposed     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-guarded      not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-validating   not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-accepted     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-activated    not_allowed completed   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-coupled      not_allowed completed   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-completing   not_allowed completed   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-unconfirmed  not_allowed activated   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-closed       not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-discarded    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-
-confirm      sender      target      coordinator operator    human       stranger    customer    system
-none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
-draft        wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-proposed     wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-guarded      wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-validating   wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-accepted     wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-rejected     wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-activated    wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-coupled      wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-completing   wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-unconfirmed  completed   not_allowed completed   completed   not_allowed not_allowed not_allowed not_allowed
-completed    wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-closed       wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-discarded    wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-
-dispute      sender      target      coordinator operator    human       stranger    customer    system
-none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
-draft        wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-proposed     wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-guarded      wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-validating   wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-accepted     wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-rejected     wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-activated    wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-coupled      wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-completing   wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-unconfirmed  activated   not_allowed activated   activated   not_allowed not_allowed not_allowed not_allowed
-completed    wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-closed       wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-discarded    wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-
-extend_sla   sender      target      coordinator operator    human       stranger    customer    system
-none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
-draft        not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-proposed     not_allowed not_allowed proposed    proposed    not_allowed not_allowed not_allowed not_allowed
-guarded      not_allowed not_allowed proposed    proposed    not_allowed not_allowed not_allowed not_allowed
-validating   not_allowed not_allowed validating  validating  not_allowed not_allowed not_allowed not_allowed
-accepted     not_allowed not_allowed accepted    accepted    not_allowed not_allowed not_allowed not_allowed
-rejected     not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-activated    not_allowed not_allowed activated   activated   not_allowed not_allowed not_allowed not_allowed
-coupled      not_allowed not_allowed activated   activated   not_allowed not_allowed not_allowed not_allowed
-completing   not_allowed not_allowed activated   activated   not_allowed not_allowed not_allowed not_allowed
-unconfirmed  not_allowed not_allowed activated   activated   not_allowed not_allowed not_allowed not_allowed
-completed    not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-closed       not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-discarded    not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-
-close        sender      target      coordinator operator    human       stranger    customer    system
-none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
-draft        wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed not_allowed
-proposed     wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed not_allowed
-guarded      wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed not_allowed
-validating   wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed not_allowed
-accepted     wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed not_allowed
-rejected     closed      closed      closed      closed      not_allowed not_allowed not_allowed not_allowed
-activated    wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed not_allowed
-coupled      wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed not_allowed
-completing   wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed not_allowed
-unconfirmed  wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed not_allowed
-completed    closed      closed      closed      closed      not_allowed not_allowed not_allowed not_allowed
-closed       wrong_state wrong_state wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-discarded    wrong_state wrong_state wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
-
-elapse       sender      target      coordinator operator    human       stranger    customer    system
-none         not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_found
-draft        not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
-proposed     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
-guarded      not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
-validating   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
-accepted     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
-rejected     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
-activated    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
-coupled      not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
-completing   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
-unconfirmed  not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
-completed    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
-closed       not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
-discarded    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
-"#;

@@ -169,6 +169,7 @@ fn a_reassigned_task_needs_a_deadline_that_has_not_passed() {
         sender initiate h1 deadline=+1h     -> proposed
         wait 2h
         coordinator reassign h1             -> schema_invalid deadline
+        coordinator reassign h1 deadline=+0s -> schema_invalid deadline
         coordinator reassign h1 deadline=+1h -> closed
         hold t1                             -> h2 [sender]
         ",

@@ -2,14 +2,21 @@
 //! state by every caller, and by listing the holds and deadlines of the states. A test compares it
 //! with the committed page. `UPDATE_DOCS=1 cargo test -p tasuki-protocol` rewrites it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
+use serde_json::Value;
+
 use super::cells::{ACTIONS, CALLERS, STATES, cell, world_in};
 use super::script::{World, handoff_id, start};
+use crate::codec;
 use crate::handoff::audit_line::lines;
 use crate::handoff::derive;
+use crate::handoff::notices::{Form, notices};
 use crate::handoff::state::Handoff;
+use crate::handoff::waits::{Waiter, waits};
+use crate::step::Event;
 
 #[test]
 fn the_page_is_what_the_machine_does() {
@@ -26,7 +33,7 @@ fn the_page_is_what_the_machine_does() {
 }
 
 fn page() -> String {
-    [INTRODUCTION, &moves(), &refusals(), &events(), &derived()].join("\n")
+    [INTRODUCTION, &moves(), &refusals(), &events(), &derived(), &waited_for(), &told()].join("\n")
 }
 
 const INTRODUCTION: &str = r"# Transitions of a handoff
@@ -35,7 +42,7 @@ Made by running the machine; a test keeps it true. `UPDATE_DOCS=1 cargo test -p 
 
 `none` is a handoff that does not exist yet. A draft that was closed is `closed`, too, and is shown as `discarded`
 here. `guarded` is a proposed one whose policy asks for a human; `coupled` is an activated one whose item the work queue is asked
-about. `completing` and `unconfirmed` are activated ones that are
+about; `recalled` is an activated one that its sender asks back. `completing` and `unconfirmed` are activated ones that are
 reported as done: the final artifacts are being verified, or a verifier other than the owner must confirm it. `verified`, `workq_answered` and `elapse` are the server's own actions, when it has looked at the artifacts, when the
 work queue has answered and when a deadline passes. An operator may do what a coordinator may, except
 what only an agent can.
@@ -81,7 +88,8 @@ fn is_move(result: &str) -> bool {
 fn refusals() -> String {
     let mut page =
         "## Refusals\n\nThe codes of everyone else. `nothing` is no refusal: a deadline \
-                    that the handoff has outrun is\nignored.\n\n"
+                    that the handoff has outrun is\nignored, and what was asked for already \
+                    is not done again.\n\n"
             .to_owned();
     page.push_str(&header("state", &ACTIONS));
     for state in STATES {
@@ -182,6 +190,82 @@ fn derived() -> String {
         ));
     }
     page
+}
+
+/// Who is waited for in a state.
+fn waited_for() -> String {
+    let mut page = "## Who is waited for\n\nAn open handoff says it in `waiting_for`: \
+                    who, for what, since when, until when, and what\nhappens then. Once a stage is \
+                    overdue, it waits for a coordinator too.\n\n"
+        .to_owned();
+    page.push_str(&header("state", &["waits for"]));
+    for state in STATES.into_iter().filter(|state| *state != "none") {
+        let all = waits(&world_in(state).handoffs["h1"]);
+        let shown = all.iter().map(|wait| {
+            let actions: Vec<_> = wait.actions.iter().map(|it| format!("`{it}`")).collect();
+            format!("{}: {}", wait.who.describe(), actions.join(", "))
+        });
+        let shown = shown.collect::<Vec<_>>().join("; ");
+        page.push_str(&line(&format!("`{state}`"), &[shown]));
+    }
+    page
+}
+
+/// Who is told of an event, in all the forms in which it was ever recorded.
+fn told() -> String {
+    let mut page =
+        "## Who is told\n\nThe notices of an event. Agents that it names find them with \
+                    `GET /v1/notices` and in their inboxes,\nunless they caused the event or muted \
+                    the kind. Those marked `message` are sent as a message instead, and\n\
+                    *no coordinator* means: only in a teamspace without one. Any human whose roles \
+                    allow it is an approver,\nand any reviewer or coordinator other than the owner \
+                    is a verifier.\n\n"
+            .to_owned();
+    page.push_str(&header("event", &["sender", "target", "others"]));
+    for (name, all) in notices_by_event() {
+        let of = |agent: &str| {
+            let shown = all.iter().filter(|(who, _)| who == agent);
+            shown.map(|(_, what)| what.as_str()).collect::<Vec<_>>().join(", ")
+        };
+        let others = all.iter().filter(|(who, _)| !who.starts_with("agent:"));
+        let others = others.map(|(who, what)| format!("{who}: {what}")).collect::<Vec<_>>();
+        let cells = [of("agent:sender"), of("agent:target"), others.join(", ")];
+        page.push_str(&line(&format!("`{name}`"), &cells));
+    }
+    page
+}
+
+fn notices_by_event() -> BTreeMap<String, BTreeSet<(String, String)>> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden");
+    let mut all: BTreeMap<String, BTreeSet<(String, String)>> = BTreeMap::new();
+    for file in fs::read_dir(folder).expect("golden files") {
+        let text = fs::read_to_string(file.expect("a file").path()).expect("a text");
+        let golden: Value = serde_json::from_str(&text).expect("JSON");
+        let name = golden["name"].as_str().expect("a name");
+        let event = codec::decode(name, 1, &golden["body"].to_string()).expect("an event");
+        let Event::Handoff(event) = event else { continue };
+        let (from, to) = event.parties();
+        let told = notices(&event, "server").into_iter().map(|notice| {
+            let who = match &notice.to {
+                Waiter::Agent(agent) if agent == from => "agent:sender".to_owned(),
+                Waiter::Agent(agent) if Some(agent) == to => "agent:target".to_owned(),
+                Waiter::Agent(_)
+                | Waiter::Approver { .. }
+                | Waiter::Verifier { .. }
+                | Waiter::Coordinator
+                | Waiter::Parts
+                | Waiter::Server => notice.to.describe(),
+            };
+            let form = match notice.form {
+                Form::Derived => "",
+                Form::WithoutCoordinators => " (no coordinator)",
+                Form::Message => " (message)",
+            };
+            (who, format!("`{}`{form}", notice.kind.as_str()))
+        });
+        all.entry(name.to_owned()).or_default().extend(told);
+    }
+    all
 }
 
 fn header(first: &str, columns: &[&str]) -> String {

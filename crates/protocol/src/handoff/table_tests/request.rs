@@ -7,6 +7,7 @@ use super::script::{World, handoff_id, offer, start};
 use crate::handoff::artifact::{Finding, Seen};
 use crate::handoff::command::{Accept, Command, Looked, Reassign, Reject};
 use crate::handoff::completion::Completion;
+use crate::handoff::recall::RECALL;
 use crate::handoff::sla::SlaStage;
 use crate::handoff::{Handoff, derive};
 use crate::ids::HandoffId;
@@ -66,6 +67,10 @@ impl World {
                     serde_json::from_value(list.clone()).expect("a list of answers")
                 }),
             }),
+            "progress" => Command::Progress(read(&value)),
+            "recall" => Command::Recall { reason: text("reason").expect("a reason") },
+            "discard" => Command::Discard { why: text("why") },
+            "elapse_recall" => Command::ElapseRecall { due: self.recall_due(name) },
             "confirm" => Command::Confirm { why: text("why") },
             "dispute" => Command::Dispute { why: text("why").expect("a reason") },
             "close" => Command::Close { closure_notes: text("closure_notes") },
@@ -116,6 +121,12 @@ impl World {
         Command::Verified { looked, seen }
     }
 
+    /// The limit of the open recall, if there is one.
+    fn recall_due(&self, name: &str) -> Time {
+        let armed = self.armed.iter().find(|(owner, it)| owner == name && it.name == RECALL);
+        armed.map_or(self.now, |(_, armed)| armed.due)
+    }
+
     /// The armed deadline, unless the line names another one, as `stage` and `due`.
     fn read_elapse(&self, name: &str, value: &Value) -> Command {
         let armed = self.armed.iter().find(|(owner, _)| owner == name).map(|(_, armed)| armed);
@@ -155,6 +166,8 @@ fn usual_request(action: &str, now: Time) -> Value {
         }),
         "reassign" => json!({ "as": "h2", "to": "other", "why": "nobody answers" }),
         "refuse" => json!({ "why": "not this week" }),
+        "progress" => json!({ "percent": 40 }),
+        "recall" => json!({ "reason": "plans changed" }),
         "dispute" => json!({ "why": "the build is red" }),
         "reject" => json!({ "reason": "other", "detail": "not mine to do" }),
         _ => json!({}),

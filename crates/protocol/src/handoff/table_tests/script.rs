@@ -132,6 +132,8 @@ impl World {
             ["policy", name] => self.show_policy(name),
             ["differs", name] => self.show_differences(name),
             ["work", name] => self.show_work(name),
+            ["reported", name] => self.show_report(name),
+            ["recalled", name] => self.show_recall(name),
             ["sees", who, name] => self.show_sight(who, name),
             ["workq", name] => self.handoffs[name].workq_status().as_str().to_owned(),
             ["teamspace", "requires", what] => {
@@ -266,9 +268,10 @@ impl World {
             self.events.push((name.to_owned(), event, actor, self.now));
         }
         self.handoffs.insert(name.to_owned(), handoff.as_ref().clone());
-        let derived: Vec<_> =
+        let derived: BTreeSet<_> =
             derive::deadlines(handoff).into_iter().map(|due| (name.to_owned(), due)).collect();
-        let armed: Vec<_> = self.armed.iter().filter(|(owner, _)| owner == name).cloned().collect();
+        let armed: BTreeSet<_> =
+            self.armed.iter().filter(|(owner, _)| owner == name).cloned().collect();
         assert_eq!(armed, derived, "{name}: what is armed follows from the state");
         let derived: Vec<_> =
             derive::effects(handoff).into_iter().map(|effect| (name.to_owned(), effect)).collect();
@@ -337,6 +340,9 @@ impl World {
     fn show_notes(&self, name: &str) -> String {
         let shown = |note: &Note| match note {
             Note::Rejection(rejected) => format!("{}: {}", rejected.reason, rejected.detail),
+            Note::Escalation(escalated) if escalated.is_of_recall() => {
+                format!("recall took {} of {}", escalated.sla_elapsed, escalated.sla_configured)
+            }
             Note::Escalation(escalated) => format!(
                 "{} took {} of {}",
                 escalated.stage.as_str(),
@@ -390,6 +396,23 @@ impl World {
         serde_json::to_string(&said.or(packaged)).expect("plain data").replace('"', "")
     }
 
+    /// The number of reports, and the newest one.
+    fn show_report(&self, name: &str) -> String {
+        let made = self.made(name);
+        let report = made.progress.as_ref().map(|reported| &reported.report);
+        let report = serde_json::to_string(&report).expect("plain data").replace('"', "");
+        format!("{} {report}", made.n_reports)
+    }
+
+    /// When an open recall escalates, and whether it did.
+    fn show_recall(&self, name: &str) -> String {
+        match &self.made(name).recall {
+            Some(recall) if recall.escalated => "escalated".to_owned(),
+            Some(recall) => format!("until +{}", recall.until.since(start())),
+            None => "no".to_owned(),
+        }
+    }
+
     fn show_sight(&self, who: &str, name: &str) -> String {
         let handoff = self.handoffs[name].clone();
         let readers = match &handoff {
@@ -409,7 +432,7 @@ impl World {
     }
 }
 
-fn directory(id: AgentId) -> Option<Agent> {
+pub fn directory(id: AgentId) -> Option<Agent> {
     let kind = match id.as_str() {
         "nobody" => return None,
         "router" => Kind::System,

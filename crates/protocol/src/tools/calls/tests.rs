@@ -12,7 +12,8 @@ fn tools() -> HandoffTools {
         name: String::new(),
         description: String::new(),
     };
-    HandoffTools::new(["billing", "tech.eu", "agent", &long].map(target).to_vec()).unwrap()
+    let targets = ["billing", "tech.eu", "agent", &long].map(target).to_vec();
+    HandoffTools::new(targets).unwrap().with_people(&[target("default"), target("vip")])
 }
 
 /// One call with these arguments in a form, as its provider documents it.
@@ -22,6 +23,10 @@ fn turn(form: Form, calls: &[(&str, &str, Value)]) -> Value {
             let arguments = arguments.as_str().map_or(arguments.to_string(), str::to_owned);
             let function = json!({ "name": name, "arguments": arguments });
             json!({ "id": id, "type": "function", "function": function })
+        }
+        Form::Responses => {
+            let arguments = arguments.as_str().map_or(arguments.to_string(), str::to_owned);
+            json!({ "type": "function_call", "call_id": id, "name": name, "arguments": arguments })
         }
         Form::Anthropic => {
             json!({ "type": "tool_use", "id": id, "name": name, "input": arguments })
@@ -33,6 +38,7 @@ fn turn(form: Form, calls: &[(&str, &str, Value)]) -> Value {
     let calls: Vec<Value> = each.collect();
     match form {
         Form::OpenAi => json!({ "role": "assistant", "content": null, "tool_calls": calls }),
+        Form::Responses => json!({ "object": "response", "output": calls }),
         Form::Anthropic => json!({ "role": "assistant", "content": calls }),
         Form::LangChain => json!({ "type": "ai", "content": "", "tool_calls": calls }),
     }
@@ -44,17 +50,59 @@ fn shown(call: &Call) -> String {
         CallKind::Unreadable { target, malformed } => {
             format!("unreadable {target} {malformed}")
         }
-        CallKind::Handoff(Request { target, reason, context, customer_text }) => {
+        CallKind::Handoff(Request { target, goal, reason, context, customer_text }) => {
             let or_none = |text: &Option<String>| text.clone().unwrap_or("-".to_owned());
             let told = customer_text.as_ref().map(|text| format!(" tells {text}"));
             let told = told.unwrap_or_default();
-            format!("handoff {target} {} {}{told}", or_none(reason), or_none(context))
+            let waits = match goal {
+                Goal::Agent => String::new(),
+                Goal::Person { queue: None } => " person".to_owned(),
+                Goal::Person { queue: Some(queue) } => format!(" person of {queue}"),
+            };
+            format!("handoff {target}{waits} {} {}{told}", or_none(reason), or_none(context))
         }
     }
 }
 
 /// A tool, its arguments, and what is read.
 fn arguments_as_read() -> Vec<(&'static str, Value, &'static str)> {
+    let mut all = to_people();
+    all.extend(to_agents());
+    all.extend(refused_arguments());
+    all
+}
+
+fn to_people() -> Vec<(&'static str, Value, &'static str)> {
+    vec![
+        ("transfer_to_Ihuman", json!({}), "handoff human - -"),
+        ("transfer_to_human", json!({}), "handoff human person - -"),
+        (
+            "transfer_to_human",
+            json!({ "queue": "vip", "reason": "r", "context": "Twice", "customer_text": "Hana" }),
+            "handoff human person of vip r Twice tells Hana",
+        ),
+        (
+            "transfer_to_human",
+            json!({ "queue": "Not An Id" }),
+            "unreadable human queue: expected the id of a queue, or none",
+        ),
+        (
+            "transfer_to_human",
+            json!({ "team": 1 }),
+            concat!(
+                "unreadable human team: expected no arguments but queue, reason, context and ",
+                "customer_text"
+            ),
+        ),
+        (
+            "transfer_to_agent",
+            json!({ "targetAgent": "human", "reason": "r" }),
+            "handoff human person r -",
+        ),
+    ]
+}
+
+fn to_agents() -> Vec<(&'static str, Value, &'static str)> {
     vec![
         ("lookup", json!({ "order": 7 }), "other"),
         ("lookup", json!("garbage"), "other"),
@@ -72,6 +120,11 @@ fn arguments_as_read() -> Vec<(&'static str, Value, &'static str)> {
             json!({ "targetAgent": "tech.eu", "reason": "r" }),
             "handoff tech.eu r -",
         ),
+    ]
+}
+
+fn refused_arguments() -> Vec<(&'static str, Value, &'static str)> {
+    vec![
         (
             "transfer_to_agent",
             json!({ "reason": "r" }),
@@ -174,6 +227,7 @@ fn turns_that_no_history_could_go_on_from_are_refused() {
         (Form::OpenAi, "tool_calls", "function.name"),
         (Form::Anthropic, "content", "name"),
         (Form::LangChain, "tool_calls", "name"),
+        (Form::Responses, "output", "name"),
     ] {
         let cases = [
             (turn(form, &twice), "LIST[1].id: expected an id that no other"),
@@ -188,6 +242,8 @@ fn turns_that_no_history_could_go_on_from_are_refused() {
         ];
         for (message, expected) in cases {
             let expected = expected.replace("LIST", list).replace("NAME", name);
+            let id = if form == Form::Responses { "].call_id" } else { "].id" };
+            let expected = expected.replace("].id", id);
             let refused = calls(form, &message, &tools()).unwrap_err().to_string();
             assert!(refused.starts_with(&expected), "{form:?}: {refused}");
         }
@@ -195,6 +251,54 @@ fn turns_that_no_history_could_go_on_from_are_refused() {
     let user = json!({ "role": "user", "content": "Hi" });
     assert!(calls(Form::OpenAi, &user, &tools()).is_err());
     assert!(calls(Form::Anthropic, &user, &tools()).is_err());
+}
+
+/// Texts are for the customer; reasoning and calls are not.
+#[test]
+fn the_words_of_a_turn_are_what_its_reader_is_meant_to_see() {
+    let cases = [
+        (Form::OpenAi, json!({ "role": "assistant", "content": " One moment. " }), "One moment."),
+        (Form::OpenAi, json!({ "role": "assistant", "content": null, "tool_calls": [] }), ""),
+        (
+            Form::OpenAi,
+            json!({ "role": "assistant", "content": [
+                { "type": "text", "text": "One" }, { "type": "reasoning", "text": "They lie" },
+                { "type": "text", "text": "moment" },
+            ] }),
+            "One\n\nmoment",
+        ),
+        (
+            Form::Anthropic,
+            json!({ "role": "assistant", "content": [
+                { "type": "thinking", "thinking": "They lie", "signature": "x" },
+                { "type": "text", "text": "One moment" },
+                { "type": "tool_use", "id": "c1", "name": "transfer_to_human", "input": {} },
+            ] }),
+            "One moment",
+        ),
+        (
+            Form::LangChain,
+            json!({ "type": "ai", "content": [
+                { "type": "reasoning", "text": "They lie" }, "One", { "type": "text", "text": " " },
+            ] }),
+            "One",
+        ),
+        (
+            Form::Responses,
+            json!({ "output": [
+                { "type": "reasoning", "summary": [{ "type": "summary_text", "text": "Lies" }] },
+                { "type": "message", "role": "assistant", "content": [
+                    { "type": "output_text", "text": "One moment", "annotations": [] },
+                    { "type": "refusal", "refusal": "No" },
+                ] },
+                { "type": "function_call", "call_id": "c1", "name": "x", "arguments": "{}" },
+            ] }),
+            "One moment",
+        ),
+    ];
+    for (form, turn, expected) in cases {
+        assert_eq!(words(form, &turn).unwrap(), expected, "{turn}");
+    }
 }
 
 /// A refusal names the place in the caller's own message.

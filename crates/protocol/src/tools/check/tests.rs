@@ -21,6 +21,21 @@ fn sound(form: Form) -> Vec<Value> {
             { "role": "tool", "tool_call_id": "c2", "content": "Successfully transferred" },
             { "role": "assistant", "name": "billing", "content": "Done." },
         ]),
+        Form::Responses => json!([
+            { "role": "developer", "content": "Be kind." },
+            { "type": "message", "role": "user",
+              "content": [{ "type": "input_text", "text": "A refund, please" }] },
+            { "type": "reasoning", "id": "rs_1", "summary": [] },
+            { "type": "function_call", "id": "fc_1", "call_id": "c1", "name": "lookup",
+              "arguments": "{}" },
+            { "type": "function_call", "call_id": "c2", "name": "transfer_to_billing",
+              "arguments": "{}" },
+            { "type": "function_call_output", "call_id": "c2", "output": "Successfully" },
+            { "type": "function_call_output", "call_id": "c1",
+              "output": [{ "type": "input_text", "text": "42" }] },
+            { "type": "message", "role": "assistant",
+              "content": [{ "type": "output_text", "text": "Done." }] },
+        ]),
         Form::Anthropic => json!([
             { "role": "user", "content": "A refund, please" },
             { "role": "assistant", "content": [
@@ -152,6 +167,41 @@ const OPENAI: &[Row] = &[
         },
         &["3 shape"],
     ),
+];
+
+const RESPONSES: &[Row] = &[
+    row("a result is missing", |h| drop(h.remove(5)), &["4 unanswered"]),
+    row("calls end it", |h| h.truncate(5), &["3 unanswered", "4 unanswered"]),
+    row("a result comes later", |h| h.swap(6, 7), &[]),
+    row("a result comes before its call", |h| h.swap(4, 5), &["4 orphan", "5 unanswered"]),
+    row("a result comes twice", |h| h.insert(6, h[5].clone()), &["6 answered_twice"]),
+    row("the call is missing", |h| drop(h.remove(3)), &["5 orphan"]),
+    row(
+        "an id is used again",
+        |h| {
+            let call = h[3].clone();
+            let result = h[6].clone();
+            h.extend([call, result]);
+        },
+        &["8 call_id_twice", "9 answered_twice"],
+    ),
+    row("a name has a dot", |h| h[3]["name"] = json!("a.b"), &["3 tool_name"]),
+    row("arguments are an object", |h| h[3]["arguments"] = json!({}), &["3 arguments"]),
+    row(
+        "arguments are missing",
+        |h| drop(h[3].as_object_mut().unwrap().remove("arguments")),
+        &["3 shape"],
+    ),
+    row(
+        "an id is too long",
+        |h| h[3]["call_id"] = json!("c".repeat(65)),
+        &["3 call_id", "3 unanswered", "6 orphan"],
+    ),
+    row("a message of the role of a tool", |h| h[7]["role"] = json!("tool"), &["7 shape"]),
+    row("a message has calls", |h| h[7]["tool_calls"] = json!([]), &["7 shape"]),
+    row("a message of LangChain", |h| h[1]["type"] = json!("human"), &["1 shape"]),
+    row("a result has no output", |h| h[5]["output"] = json!(null), &["5 shape"]),
+    row("a message is empty", |h| h[7]["content"] = json!([]), &["7 empty"]),
 ];
 
 const ANTHROPIC: &[Row] = &[
@@ -297,9 +347,12 @@ fn blocks(history: &mut [Value], index: usize) -> &mut Vec<Value> {
 
 #[test]
 fn what_is_broken_is_found() {
-    for (form, rows) in
-        [(Form::OpenAi, OPENAI), (Form::Anthropic, ANTHROPIC), (Form::LangChain, LANGCHAIN)]
-    {
+    for (form, rows) in [
+        (Form::OpenAi, OPENAI),
+        (Form::Responses, RESPONSES),
+        (Form::Anthropic, ANTHROPIC),
+        (Form::LangChain, LANGCHAIN),
+    ] {
         assert_eq!(check(form, &sound(form)), []);
         for Row { what, breaks, finds } in rows {
             let mut history = sound(form);

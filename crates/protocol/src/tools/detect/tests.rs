@@ -48,6 +48,41 @@ fn a_supervisor_of_langgraph() {
     assert_eq!(lines(&history), expected);
 }
 
+/// The items of the Responses API: a turn has an item for each call, and an agent of OpenAI's SDK
+/// answers with the name of the next one.
+#[test]
+fn items_of_the_responses_api() {
+    let call = |id: &str, name: &str| {
+        json!({ "type": "function_call", "call_id": id, "name": name,
+                "arguments": "{\"reason\": \"r\"}" })
+    };
+    let output = |id: &str, text: &str| {
+        let kind = "function_call_output";
+        json!({ "type": kind, "call_id": id, "output": text })
+    };
+    let history = json!([
+        { "role": "user", "content": "Hi" },
+        { "type": "reasoning", "id": "rs_1", "summary": [] },
+        call("c1", "transfer_to_refund_agent"),
+        call("c2", "transfer_to_sales"),
+        output("c1", "{'assistant': 'Refund agent'}"),
+        output("c2", "Multiple handoffs detected, ignoring this one."),
+        { "type": "message", "role": "assistant",
+          "content": [{ "type": "output_text", "text": "Hello" }] },
+        call("c3", "transfer_to_human"),
+        { "role": "user", "content": "Hurry" },
+        output("c3", "Successfully transferred to human: a person was asked for"),
+        call("c4", "transfer_to_agent"),
+    ]);
+    let expected = [
+        "2 c1 ? refund_agent Accepted Forth r",
+        "3 c2 ? sales Refused Forth r",
+        "7 c3 refund_agent human Accepted Forth r",
+        "10 c4 human  Unanswered Forth r",
+    ];
+    assert_eq!(lines(&history), expected);
+}
+
 #[test]
 fn surplus_handoffs_of_openais_agents() {
     let call = |id: &str, name: &str| {

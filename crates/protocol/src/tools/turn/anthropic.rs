@@ -40,6 +40,7 @@ fn read_block<'a>(block: &'a Value, place: &str) -> Result<Part<'a>, Malformed> 
             name: string(fields, "name")?,
             arguments: input(fields)?,
             place: place.to_owned(),
+            id_place: "id",
             name_place: "name",
         })),
         "tool_result" => Ok(Part::Result(RawResult {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Arguments, Part, RawCall, RawResult, Speaker, Turn, list, object, openai, optional, plain_text,
-    string,
+    shown_text, string,
 };
 use crate::tools::Malformed;
 
@@ -117,7 +117,7 @@ fn contents(fields: &Map<String, Value>) -> Result<Vec<Part<'_>>, Malformed> {
     }
     let text = |block| {
         let text = Value::as_str(block);
-        text.or_else(|| block.get("text").and_then(Value::as_str))
+        text.or_else(|| shown_text(block))
     };
     Ok(blocks.iter().map(|block| text(block).map_or(Part::Other, Part::Text)).collect())
 }
@@ -153,6 +153,7 @@ fn read_call<'a>(call: &'a Value, place: &str) -> Result<RawCall<'a>, Malformed>
         name: string(fields, "name")?,
         arguments,
         place: place.to_owned(),
+        id_place: "id",
         name_place: "name",
     })
 }

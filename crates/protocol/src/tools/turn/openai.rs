@@ -3,7 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::{
-    Arguments, Part, RawCall, RawResult, Speaker, Turn, list, object, optional, plain_text, string,
+    Arguments, Part, RawCall, RawResult, Speaker, Turn, list, object, optional, plain_text,
+    shown_text, string,
 };
 use crate::tools::Malformed;
 
@@ -63,8 +64,7 @@ fn contents(fields: &Map<String, Value>) -> Result<Vec<Part<'_>>, Malformed> {
         let place = format!("content[{index}].type");
         return Err(Malformed::new(&place, "a part of this form; `tool_use` is of `anthropic`"));
     }
-    let text = |part| Value::get(part, "text").and_then(Value::as_str);
-    Ok(parts.iter().map(|part| text(part).map_or(Part::Other, Part::Text)).collect())
+    Ok(parts.iter().map(|part| shown_text(part).map_or(Part::Other, Part::Text)).collect())
 }
 
 /// A call of a function, or of a custom tool, whose input is free text.
@@ -78,7 +78,7 @@ pub(super) fn read_call<'a>(call: &'a Value, place: &str) -> Result<RawCall<'a>,
         let name = string(custom, "name").map_err(|e| e.within("custom"))?;
         let input = string(custom, "input").map_err(|e| e.within("custom"))?;
         let (arguments, name_place) = (Arguments::Text(input), "custom.name");
-        return Ok(RawCall { id, name, arguments, place, name_place });
+        return Ok(RawCall { id, name, arguments, place, id_place: "id", name_place });
     }
     let function = fields.get("function").unwrap_or(&Value::Null);
     let function = object(function).map_err(|e| e.within("function"))?;
@@ -90,5 +90,6 @@ pub(super) fn read_call<'a>(call: &'a Value, place: &str) -> Result<RawCall<'a>,
             return Err(Malformed::new("function.arguments", "JSON as a text, or an object"));
         }
     };
-    Ok(RawCall { id, name, arguments, place, name_place: "function.name" })
+    let (id_place, name_place) = ("id", "function.name");
+    Ok(RawCall { id, name, arguments, place, id_place, name_place })
 }

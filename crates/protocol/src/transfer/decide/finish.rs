@@ -3,11 +3,13 @@
 
 use super::hold::gone_or;
 use super::shared::{TransferAct, events};
+use crate::agent::Kind;
 use crate::caller::Principal;
 use crate::conversation::Conversation;
 use crate::conversation::event::{Closed, Event as ConversationEvent};
 use crate::conversation::state::Side;
 use crate::facts::Context;
+use crate::ids::AgentId;
 use crate::notes::check_text;
 use crate::rejection::Rejection;
 use crate::transfer::event::{Event, LegEnded, Over, WhyLegEnded};
@@ -17,6 +19,7 @@ use crate::transfer::status::Action;
 pub fn complete(
     asked: &TransferAct<'_>,
     summary: Option<&str>,
+    to: Option<&AgentId>,
 ) -> Result<Vec<ConversationEvent>, Rejection> {
     // A person who only advises leaves, and the customer notices nothing.
     if let Some(ended) = consultation_ended(asked)? {
@@ -24,14 +27,51 @@ pub fn complete(
             let expected = "to be left out when advice ends; a note keeps what was said".to_owned();
             return Err(Rejection::SchemaInvalid { field: "summary".to_owned(), expected });
         }
+        if to.is_some() {
+            let expected = "to be left out when advice ends".to_owned();
+            return Err(Rejection::SchemaInvalid { field: "to".to_owned(), expected });
+        }
         return Ok(ended);
     }
     check_answers_or_oversees(asked, "complete a transfer")?;
     asked.may(Action::Complete)?;
     asked.has_seen()?;
     let summary = check_text("summary", summary)?.unwrap_or_default();
-    let over = Over { summary, ..goes_back(asked, Outcome::Completed) };
-    Ok(events([Event::Over(over)]))
+    let Some(to) = to else {
+        let over = Over { summary, ..goes_back(asked, Outcome::Completed) };
+        return Ok(events([Event::Over(over)]));
+    };
+    let known = asked.context.facts.agent.as_ref();
+    let unknown = Rejection::UnknownAgent { field: "to", agent: to.clone() };
+    let kind = known.map(|agent| agent.kind).ok_or(unknown)?;
+    if kind != Kind::Worker {
+        let expected = "a worker; people and queues are asked with `transfer`".to_owned();
+        return Err(Rejection::SchemaInvalid { field: "to".to_owned(), expected });
+    }
+    let deliver = known.is_some_and(|agent| agent.endpoint.is_some());
+    let handed = HandOn { to, reason: String::new(), summary, deliver };
+    Ok(hand_on(asked.conversation, asked.transfer, handed))
+}
+
+/// The bot to which a person hands the customer, and what it must know.
+#[derive(Debug)]
+pub struct HandOn<'a> {
+    pub to: &'a AgentId,
+    pub reason: String,
+    pub summary: String,
+    /// It is told at its endpoint.
+    pub deliver: bool,
+}
+
+/// The transfer is completed, and another bot than the one before gets the conversation.
+pub fn hand_on(
+    conversation: &Conversation,
+    transfer: &Transfer,
+    handed: HandOn<'_>,
+) -> Vec<ConversationEvent> {
+    let HandOn { to, reason, summary, deliver } = handed;
+    let over = over(conversation, transfer, Outcome::Completed);
+    events([Event::Over(Over { to: to.clone(), reason, summary, deliver, ..over })])
 }
 
 pub fn end(

@@ -288,8 +288,9 @@ pub(super) fn check_open(
 }
 
 pub(super) fn limits(settings: &Settings, now: Time) -> Limits {
-    let Settings { ring, hold, wait, .. } = *settings;
-    Limits { ring, hold, wait, gives_up_at: now.plus(wait) }
+    let Settings { ring, hold, wait, target, rings, .. } = *settings;
+    let gives_up_at = now.plus(wait);
+    Limits { ring, hold, wait, gives_up_at, target: Some(target), rings: Some(rings) }
 }
 
 /// The next overflow step that is still ahead.

@@ -36,13 +36,16 @@ const STATES: [(&str, Status); 4] = [
 
 /// All commands, from all kinds of callers. `HOLDER` has the conversation, `bob` had it before, and
 /// `carol` never had it.
-const ASKED: [&str; 15] = [
+const ASKED: [&str; 18] = [
     "customer say",
     "HOLDER say epoch=NOW",
     "bob say epoch=1",
     "carol say epoch=NOW",
     "operator say",
     "HOLDER route goto=carol epoch=NOW",
+    "HOLDER route goto=human epoch=NOW",
+    "HOLDER route update={\"bill\":7} epoch=NOW",
+    "HOLDER route end=true epoch=NOW",
     "bob route goto=carol epoch=1",
     "customer select agent=carol",
     "HOLDER select agent=carol",

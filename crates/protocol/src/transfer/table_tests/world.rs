@@ -142,7 +142,10 @@ impl World {
             "hold" => Act::Hold,
             "resume" => Act::Resume,
             "transfer" => Act::Transfer(Box::new(read::<Transfer>(fields.clone()))),
-            "complete" => Act::Complete { summary: text("summary") },
+            "complete" => {
+                let to = text("to").map(|to| to.parse().expect("a name"));
+                Act::Complete { summary: text("summary"), to }
+            }
             "end" => Act::End { reason: None },
             "cancel" => Act::Cancel { reason: text("reason") },
             "fail" => Act::Fail { reason: "r".to_owned() },
@@ -283,13 +286,16 @@ pub fn name(text: &str) -> AgentId {
 
 /// `hana`, `ivan` and `sue` (of the team `bills`) are people; `olga` is away, `paul` offline.
 /// `support`, `bills` (of the team `bills`), `night` (closed at this time) and `slow` (overflows
-/// into `support`) are queues.
+/// into `support`) are queues. So are `brief`, `shy` and `stuck`, which give up after two rings:
+/// they overflow into `support`, nowhere, and into `night`; `ping` and `pong` into each other.
 fn known(id: &AgentId) -> Option<Agent> {
     let kind = match id.as_str() {
         "hana" | "ivan" | "sue" | "olga" | "paul" => Kind::Human,
-        "support" | "bills" | "night" | "slow" => Kind::Queue,
+        "support" | "bills" | "night" | "slow" | "brief" | "shy" | "stuck" | "ping" | "pong" => {
+            Kind::Queue
+        }
         "router" => Kind::System,
-        "nobody" => return None,
+        "nobody" | "ghost" | "human" => return None,
         _ => Kind::Worker,
     };
     let team = if id.as_str() == "sue" { "bills" } else { "" };
@@ -312,6 +318,15 @@ fn known(id: &AgentId) -> Option<Agent> {
         "night" => json!({ "hours": { "monday": [{ "from": "01:00", "to": "02:00" }] } }),
         "slow" => json!({ "patience": { "overflow": [
             { "after": "2m", "to": "support" }, { "after": "4m", "to": "bills" }] } }),
+        "brief" => json!({ "rings": 2, "patience": { "overflow": [
+            { "after": "1h", "to": "support" }] } }),
+        "shy" => json!({ "rings": 2 }),
+        "stuck" => json!({ "rings": 2, "patience": { "overflow": [
+            { "after": "1h", "to": "night" }] } }),
+        "ping" => json!({ "rings": 1, "ring": "1s", "wait": "24h", "patience": { "overflow": [
+            { "after": "20h", "to": "pong" }] } }),
+        "pong" => json!({ "rings": 1, "ring": "1s", "wait": "24h", "patience": { "overflow": [
+            { "after": "20h", "to": "ping" }] } }),
         _ => return Some(agent),
     };
     agent.queue = Some(read::<queue::Settings>(settings).into());

@@ -1,0 +1,232 @@
+//! Who is told about a step of a handoff. A pure function of the recorded event, so notices need
+//! no writes of their own: they are derived from the ledger when a reader asks.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::event::{Closed, Event, Proposed};
+use super::waits::Waiter;
+use crate::ids::AgentId;
+
+/// What a notice is about. Agents can mute each kind.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum NoticeKind {
+    Proposed,
+    ApprovalWanted,
+    Approved,
+    Accepted,
+    Rejected,
+    Countered,
+    Activated,
+    Progressed,
+    Recalled,
+    ConfirmationWanted,
+    CompletionFailed,
+    Disputed,
+    Completed,
+    Closed,
+    Withdrawn,
+    Reassigned,
+    Delegated,
+    PartEnded,
+    VerificationUnavailable,
+    SlaWarned,
+    SlaExtended,
+    Escalated,
+    WorkqDegraded,
+}
+
+/// One notice of an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    pub kind: NoticeKind,
+    pub to: Waiter,
+    pub form: Form,
+}
+
+/// How a notice reaches its reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Derived from the ledger when the reader looks into its inbox.
+    Derived,
+    /// The same, but only in a teamspace where no agent is a coordinator.
+    WithoutCoordinators,
+    /// The server sends a message.
+    Message,
+}
+
+/// Who is told of an event, and of what. Its actor is not told what it did itself.
+pub fn notices(event: &Event, actor: &str) -> Vec<Notice> {
+    let mut all = of_event(event);
+    all.retain(|notice| match &notice.to {
+        Waiter::Agent(agent) => !is_agent(actor, agent),
+        Waiter::Approver { .. }
+        | Waiter::Verifier { .. }
+        | Waiter::Coordinator
+        | Waiter::Parts
+        | Waiter::Server => true,
+    });
+    all
+}
+
+/// The notice that the server sends as a message, if there is one.
+pub fn sent(event: &Event) -> Option<Notice> {
+    of_event(event).into_iter().find(|notice| notice.form == Form::Message)
+}
+
+fn is_agent(actor: &str, agent: &AgentId) -> bool {
+    actor.strip_prefix("agent:") == Some(agent.as_str())
+}
+
+fn of_event(event: &Event) -> Vec<Notice> {
+    use Form::{Derived, Message, WithoutCoordinators};
+    let (from, to) = event.parties();
+    let sender = |kind, form| Notice { kind, to: Waiter::Agent(from.clone()), form };
+    let target = |kind, form| {
+        to.map(|to| Notice { kind, to: Waiter::Agent(to.clone()), form }).into_iter().collect()
+    };
+    let both = |kind| {
+        let mut all: Vec<Notice> = target(kind, Derived);
+        all.push(sender(kind, Derived));
+        all
+    };
+    match event {
+        Event::Proposed(proposed) => offered(NoticeKind::Proposed, proposed),
+        Event::Countered(countered) => offered(NoticeKind::Countered, &countered.proposed),
+        Event::Approved(_) => both(NoticeKind::Approved),
+        Event::Accepted(_) => both(NoticeKind::Accepted),
+        Event::Rejected(_) => {
+            let mut all: Vec<Notice> = target(NoticeKind::Rejected, Derived);
+            all.push(sender(NoticeKind::Rejected, Message));
+            all
+        }
+        Event::Activated(_) => vec![sender(NoticeKind::Activated, Derived)],
+        Event::Progressed(_) => vec![sender(NoticeKind::Progressed, Derived)],
+        Event::Recalled(_) => target(NoticeKind::Recalled, Derived),
+        Event::CompletionStarted(started)
+            if started.needs_verifier && started.final_artifacts.is_empty() =>
+        {
+            to_confirm(&started.parties.from, &started.parties.to)
+        }
+        Event::CompletionChecked(checked) if checked.needs_verifier => {
+            to_confirm(&checked.parties.from, &checked.parties.to)
+        }
+        Event::CompletionFailed(_) => target(NoticeKind::CompletionFailed, Message),
+        Event::Disputed(_) => {
+            let mut all: Vec<Notice> = target(NoticeKind::Disputed, Message);
+            all.push(sender(NoticeKind::Disputed, Derived));
+            all
+        }
+        Event::Completed(_) => both(NoticeKind::Completed),
+        Event::Closed(closed) => both(closing(closed)),
+        Event::Delegated(_) => vec![sender(NoticeKind::Delegated, Derived)],
+        Event::DelegationEnded(_) => target(NoticeKind::PartEnded, Derived),
+        Event::VerificationUnavailable(_) => both(NoticeKind::VerificationUnavailable),
+        Event::SlaWarned(_) => target(NoticeKind::SlaWarned, Message),
+        Event::SlaExtended(_) => both(NoticeKind::SlaExtended),
+        Event::Escalated(_) => vec![
+            Notice { kind: NoticeKind::Escalated, to: Waiter::Coordinator, form: Message },
+            sender(NoticeKind::Escalated, WithoutCoordinators),
+        ],
+        Event::WorkqDegraded(_) => both(NoticeKind::WorkqDegraded),
+        // The rejection that follows a refusal, and the completion that follows a confirmation,
+        // are told.
+        Event::Refused(_) | Event::Confirmed(_) => Vec::new(),
+        // They concern no one yet, or the server alone.
+        Event::Drafted(_)
+        | Event::ValidationStarted(_)
+        | Event::Checked(_)
+        | Event::CompletionStarted(_)
+        | Event::CompletionChecked(_)
+        | Event::DelegationReopened(_)
+        | Event::WorkqSettled(_) => Vec::new(),
+    }
+}
+
+fn offered(kind: NoticeKind, proposed: &Proposed) -> Vec<Notice> {
+    let (from, to) = (&proposed.parties.from, &proposed.parties.to);
+    let target = Notice { kind, to: Waiter::Agent(to.clone()), form: Form::Derived };
+    let approvers = proposed.needs_human.then(|| Notice {
+        kind: NoticeKind::ApprovalWanted,
+        to: Waiter::Approver { guarded: proposed.is_guarded, sender: from.clone() },
+        form: Form::Derived,
+    });
+    std::iter::once(target).chain(approvers).collect()
+}
+
+/// The sender is sent a message; reviewers and coordinators find it in their inboxes.
+fn to_confirm(from: &AgentId, to: &AgentId) -> Vec<Notice> {
+    let kind = NoticeKind::ConfirmationWanted;
+    let others = Waiter::Verifier { sender: from.clone(), owner: to.clone() };
+    vec![
+        Notice { kind, to: Waiter::Agent(from.clone()), form: Form::Message },
+        Notice { kind, to: others, form: Form::Derived },
+    ]
+}
+
+fn closing(closed: &Closed) -> NoticeKind {
+    match (closed.withdrawn, closed.reassigned_to) {
+        (true, _) => NoticeKind::Withdrawn,
+        (false, Some(_)) => NoticeKind::Reassigned,
+        (false, None) => NoticeKind::Closed,
+    }
+}
+
+impl NoticeKind {
+    pub const ALL: [NoticeKind; 23] = [
+        NoticeKind::Proposed,
+        NoticeKind::ApprovalWanted,
+        NoticeKind::Approved,
+        NoticeKind::Accepted,
+        NoticeKind::Rejected,
+        NoticeKind::Countered,
+        NoticeKind::Activated,
+        NoticeKind::Progressed,
+        NoticeKind::Recalled,
+        NoticeKind::ConfirmationWanted,
+        NoticeKind::CompletionFailed,
+        NoticeKind::Disputed,
+        NoticeKind::Completed,
+        NoticeKind::Closed,
+        NoticeKind::Withdrawn,
+        NoticeKind::Reassigned,
+        NoticeKind::Delegated,
+        NoticeKind::PartEnded,
+        NoticeKind::VerificationUnavailable,
+        NoticeKind::SlaWarned,
+        NoticeKind::SlaExtended,
+        NoticeKind::Escalated,
+        NoticeKind::WorkqDegraded,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            NoticeKind::Proposed => "proposed",
+            NoticeKind::ApprovalWanted => "approval_wanted",
+            NoticeKind::Approved => "approved",
+            NoticeKind::Accepted => "accepted",
+            NoticeKind::Rejected => "rejected",
+            NoticeKind::Countered => "countered",
+            NoticeKind::Activated => "activated",
+            NoticeKind::Progressed => "progressed",
+            NoticeKind::Recalled => "recalled",
+            NoticeKind::ConfirmationWanted => "confirmation_wanted",
+            NoticeKind::CompletionFailed => "completion_failed",
+            NoticeKind::Disputed => "disputed",
+            NoticeKind::Completed => "completed",
+            NoticeKind::Closed => "closed",
+            NoticeKind::Withdrawn => "withdrawn",
+            NoticeKind::Reassigned => "reassigned",
+            NoticeKind::Delegated => "delegated",
+            NoticeKind::PartEnded => "part_ended",
+            NoticeKind::VerificationUnavailable => "verification_unavailable",
+            NoticeKind::SlaWarned => "sla_warned",
+            NoticeKind::SlaExtended => "sla_extended",
+            NoticeKind::Escalated => "escalated",
+            NoticeKind::WorkqDegraded => "workq_degraded",
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! A recall: the sender asks an accepted handoff back. The owner agrees by rejecting it, or
+//! completes it first. If it does neither in time, a coordinator decides.
+
+use serde::{Deserialize, Serialize};
+
+use super::state::Stage;
+use crate::time::{Span, Time};
+
+/// For the owner to stop and to give the task back: as long as an accepted task may wait for its
+/// start. If the running stage ends sooner, the recall does too.
+pub const RECALL_LIMIT: Span = Span::from_minutes(15);
+
+/// The deadline of a recall, and the trigger of the escalation that follows.
+pub const RECALL: &str = "recall";
+
+/// An open recall.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recall {
+    pub reason: String,
+    pub since: Time,
+    /// When it escalates.
+    pub until: Time,
+    pub escalated: bool,
+}
+
+impl Recall {
+    /// A coordinator gave the owner more time. A recall that has escalated ends then too.
+    pub fn extend(&mut self, due: Time) {
+        if self.escalated {
+            self.until = due;
+            self.escalated = false;
+        }
+    }
+}
+
+/// Whether a handoff in this stage can be recalled. A recall ends with these stages.
+pub fn may_be_recalled(stage: &Stage) -> bool {
+    match stage {
+        Stage::Accepted(_) | Stage::Activated(_) | Stage::Completing(_) => true,
+        Stage::Proposed(_)
+        | Stage::Validating(_)
+        | Stage::Rejected { .. }
+        | Stage::Completed { .. }
+        | Stage::Closed { .. } => false,
+    }
+}

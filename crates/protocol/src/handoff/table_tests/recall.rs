@@ -1,0 +1,217 @@
+//! Recalls: who may ask, until when, and what ends them. Discarding a draft is here too.
+
+use super::script::{World, caller, check};
+use crate::handoff::waits::{Then, waits};
+use crate::message::notice;
+
+#[test]
+fn only_what_was_accepted_is_recalled() {
+    check(
+        r#"
+        sender draft h1                     -> draft
+        sender recall h1 why                -> wrong_state: cannot recall a handoff that is draft; that needs an accepted or activated one; `discard` ends a draft
+        sender initiate h1 saved            -> proposed
+        sender recall h1 why                -> wrong_state: cannot recall a handoff that is proposed; that needs an accepted or activated one; before that, `withdraw` takes it back
+        target accept h1                    -> accepted
+        target recall h1 why                -> not_allowed: only the sender may recall
+        coordinator recall h1               -> not_allowed
+        sender recall h1 reason=            -> schema_invalid reason
+        sender recall h1 reason=x*16385     -> schema_invalid reason
+        recalled h1                         -> no
+        sender recall h1                    -> accepted
+        recalled h1                         -> until +15m
+        wait 1m
+        sender recall h1 reason=            -> schema_invalid reason
+        sender recall h1 reason=again       -> accepted (nothing recorded)
+        recalled h1                         -> until +15m
+        target reject h1                    -> rejected
+        recalled h1                         -> no
+        armed h1                            -> nothing
+        sender recall h1                    -> wrong_state
+        "#,
+    );
+}
+
+#[test]
+fn a_recall_ends_with_its_stage_at_the_latest() {
+    check(
+        r#"
+        sender initiate h1                  -> proposed
+        target accept h1                    -> accepted
+        wait 5m
+        sender recall h1                    -> accepted
+        armed h1                            -> accepted→activated at +15m, recall at +15m
+        target activate h1                  -> activated
+        recalled h1                         -> until +15m
+        wait 10m
+        system elapse_recall h1             -> activated (escalated)
+        notes h1                            -> recall took 10m of 10m
+        target complete h1                  -> completed
+        recalled h1                         -> no
+        armed h1                            -> nothing
+        "#,
+    );
+    // A stage that is overdue leaves no time that could be shared.
+    check(
+        r#"
+        sender initiate h1                  -> proposed
+        target accept h1                    -> accepted
+        wait 30m
+        sender recall h1                    -> accepted
+        recalled h1                         -> until +45m
+        system elapse h1                    -> accepted (escalated)
+        recalled h1                         -> until +45m
+        wait 15m
+        system elapse_recall h1             -> accepted (escalated)
+        notes h1                            -> accepted→activated took 30m of 15m, recall took 15m of 15m
+        "#,
+    );
+}
+
+#[test]
+fn the_recall_and_the_stage_escalate_once_each() {
+    check(
+        r#"
+        sender initiate h1                  -> proposed
+        target accept h1                    -> accepted
+        target activate h1                  -> activated
+        sender recall h1                    -> activated
+        armed h1                            -> activated→completed at +24h, recall at +15m
+        system elapse_recall h1             -> activated (nothing recorded)
+        coordinator elapse_recall h1        -> not_allowed
+        wait 15m
+        system elapse_recall h1             -> activated (escalated)
+        system elapse_recall h1             -> activated (nothing recorded)
+        recalled h1                         -> escalated
+        armed h1                            -> activated→completed at +24h
+        sender recall h1                    -> activated (nothing recorded)
+        coordinator extend_sla h1 due=+45m  -> activated
+        armed h1                            -> activated→completed at +1h, recall at +1h
+        wait 45m
+        system elapse h1                    -> activated (escalated)
+        system elapse_recall h1             -> activated (escalated)
+        armed h1                            -> nothing
+        notes h1                            -> recall took 15m of 15m, activated→completed took 1h of 1h, recall took 1h of 1h
+        "#,
+    );
+    // An extension before the recall's limit moves the stage alone.
+    check(
+        r#"
+        sender initiate h1                  -> proposed
+        target accept h1                    -> accepted
+        target activate h1                  -> activated
+        sender recall h1                    -> activated
+        coordinator extend_sla h1 due=+2h   -> activated
+        armed h1                            -> activated→completed at +2h, recall at +15m
+        "#,
+    );
+}
+
+#[test]
+fn only_a_finished_completion_ends_a_recall() {
+    check(
+        r#"
+        sender initiate h1 policy.requires_verifier=true -> proposed
+        target accept h1                    -> accepted
+        target activate h1                  -> activated
+        sender recall h1                    -> activated
+        target complete h1                  -> activated
+        recalled h1                         -> until +15m
+        sender dispute h1                   -> activated
+        recalled h1                         -> until +15m
+        target complete h1                  -> activated
+        sender recall h1                    -> activated (nothing recorded)
+        sender confirm h1                   -> completed
+        recalled h1                         -> no
+        sender recall h1                    -> wrong_state
+        "#,
+    );
+    check(
+        r#"
+        sender initiate h1 policy.requires_verifier=true -> proposed
+        target accept h1                    -> accepted
+        target activate h1                  -> activated
+        target complete h1                  -> activated
+        sender recall h1                    -> activated
+        target reject h1                    -> rejected
+        recalled h1                         -> no
+        sender counter h1 context.summary=x -> proposed
+        target accept h1                    -> accepted
+        recalled h1                         -> no
+        sender recall h1                    -> accepted
+        coordinator reassign h1             -> closed
+        recalled h1                         -> no
+        "#,
+    );
+}
+
+#[test]
+fn an_owner_with_open_parts_ends_them_first() {
+    check(
+        r#"
+        sender initiate h1                  -> proposed
+        target accept h1                    -> accepted
+        target activate h1                  -> activated
+        target delegate h1                  -> activated
+        sender recall h1                    -> activated
+        target reject h1                    -> wrong_state
+        helper accept h2                    -> accepted
+        sender recall h2                    -> not_allowed
+        target recall h2                    -> accepted
+        helper reject h2                    -> rejected
+        target reject h1                    -> rejected
+        "#,
+    );
+}
+
+#[test]
+fn the_owner_is_waited_for_first_and_then_a_coordinator_too() {
+    let mut world = World::new();
+    for line in ["sender initiate h1", "target accept h1", "sender recall h1"] {
+        world.play(line);
+    }
+    let shown = |world: &World| {
+        let all = waits(&world.handoffs["h1"]);
+        let one = all.iter().map(|wait| format!("{}: {:?}", wait.who.describe(), wait.actions));
+        (one.collect::<Vec<_>>(), all.iter().map(|wait| wait.then).collect::<Vec<_>>())
+    };
+    let owner = r#"agent:target: ["reject", "activate"]"#;
+    assert_eq!(shown(&world), (vec![owner.to_owned()], vec![Then::Escalates]));
+    assert!(waits(&world.handoffs["h1"])[0].who.is(&caller("target"), None));
+    world.play("target activate h1");
+    let owner = r#"agent:target: ["reject", "complete"]"#.to_owned();
+    assert_eq!(shown(&world), (vec![owner.clone()], vec![Then::Escalates]));
+    world.play("wait 15m");
+    world.play("system elapse_recall h1");
+    let coordinator = r#"coordinator: ["reassign", "extend_sla", "close"]"#.to_owned();
+    assert_eq!(shown(&world), (vec![owner, coordinator], vec![Then::Escalated; 2]));
+    // The coordinators are told which limit passed.
+    let (name, event, _, _) = world.events.last().expect("an escalation");
+    let id = super::script::handoff_id(name);
+    let notice = notice::of(id, event, &world.handoffs[name]).expect("coordinators are told");
+    assert_eq!(notice.payload["blocking_issue"], "recall");
+    assert_eq!(notice.payload["recommended_action"], "reassign");
+}
+
+#[test]
+fn a_draft_is_discarded_by_its_sender_once() {
+    check(
+        r#"
+        sender draft h1                     -> draft
+        target discard h1                   -> not_allowed
+        coordinator discard h1              -> not_allowed
+        sender discard h1 why=x*16385       -> schema_invalid why
+        sender discard h1 why=mistake       -> closed
+        notes h1                            -> closed from draft
+        sender discard h1                   -> closed (nothing recorded)
+        sender initiate h1 saved            -> wrong_state
+        sender draft h1                     -> wrong_state
+        sender recall h1                    -> wrong_state
+        sender draft h2                     -> draft
+        coordinator close h2                -> closed
+        sender discard h2                   -> closed (nothing recorded)
+        sender initiate h3                  -> proposed
+        sender discard h3 why               -> wrong_state: cannot discard a handoff that is proposed; that needs a draft
+        "#,
+    );
+}

@@ -1,0 +1,110 @@
+//! Who is waited for: it agrees with what the machine lets callers do.
+
+use super::cells::{CALLERS, STATES, cell, world_in};
+use super::request::read_span;
+use super::script::{World, caller, directory, start};
+use crate::agent::Kind;
+use crate::handoff::waits::{OpenFilter, Then, Wait, WaitingFor, due_at, waits};
+use crate::time::Time;
+
+/// Actions that move a handoff towards its end. Whoever may do one of them is waited for.
+const FORWARD: [&str; 8] =
+    ["initiate", "accept", "approve", "counter", "activate", "complete", "confirm", "dispute"];
+
+fn waits_in(world: &World) -> Vec<Wait> {
+    waits(&world.handoffs["h1"])
+}
+
+fn kind_of(name: &str) -> Option<Kind> {
+    directory(name.parse().expect("a name")).map(|agent| agent.kind)
+}
+
+#[test]
+fn only_those_are_waited_for_who_can_do_it() {
+    for state in STATES.into_iter().filter(|state| *state != "none") {
+        let all = waits_in(&world_in(state));
+        for name in CALLERS {
+            let own = all.iter().filter(|wait| wait.who.is(&caller(name), kind_of(name)));
+            let own: Vec<&str> = own.flat_map(|wait| wait.actions).copied().collect();
+            for action in &own {
+                let result = cell(state, action, name);
+                assert!(STATES.contains(&&*result), "{state}: {name} {action}: {result}");
+            }
+            for action in FORWARD {
+                let may = STATES.contains(&&*cell(state, action, name));
+                // A report that is being checked can be replaced, but is not waited for.
+                let is_again =
+                    action == "complete" && ["completing", "unconfirmed"].contains(&state);
+                assert_eq!(own.contains(&action), may && !is_again, "{state}: {name} {action}");
+            }
+        }
+        let is_over = ["closed", "discarded"].contains(&state);
+        assert_eq!(all.is_empty(), is_over, "{state}: {all:?}");
+    }
+}
+
+#[test]
+fn an_overdue_stage_keeps_its_time_and_waits_for_coordinators_too() {
+    let mut world = world_in("proposed");
+    let due = due_at(&world.handoffs["h1"]);
+    assert!(waits_in(&world).iter().all(|wait| (wait.until, wait.then) == (due, Then::Escalates)));
+    world.play("wait 1h");
+    world.play("system elapse h1");
+    let late = waits_in(&world);
+    assert!(late.iter().all(|wait| wait.then == Then::Escalated), "{late:?}");
+    assert_eq!((late[0].until, late[1].until), (due, None));
+    assert_eq!(Some(late[1].since), due, "a coordinator is asked when it is overdue");
+    let waiters: Vec<_> = late.iter().map(|wait| wait.who.describe()).collect();
+    assert_eq!(waiters, ["agent:target", "coordinator"]);
+    for wait in late.iter().filter(|wait| wait.who.describe() == "coordinator") {
+        for action in wait.actions {
+            let result = cell("proposed", action, "coordinator");
+            assert!(STATES.contains(&&*result), "{action}: {result}");
+        }
+    }
+}
+
+#[test]
+fn a_list_can_be_asked_for_by_name_by_role_and_by_what_is_missing() {
+    let filters = [
+        "agent:sender",
+        "agent:target",
+        "role:coordinator",
+        "role:researcher",
+        "role:executor",
+        "role:reviewer",
+        "role:integrator",
+    ];
+    for (state, expected) in [
+        ("draft", &["agent:sender"][..]),
+        ("proposed", &["agent:target"]),
+        ("guarded", &["agent:target", "role:coordinator", "role:integrator"]),
+        ("accepted", &["agent:target"]),
+        ("activated", &["agent:target"]),
+        ("completing", &[]),
+        ("unconfirmed", &["agent:sender", "role:coordinator", "role:reviewer"]),
+        ("rejected", &["agent:sender"]),
+        ("completed", &["agent:sender"]),
+        ("closed", &[]),
+    ] {
+        let world = world_in(state);
+        let keeps = |filter: OpenFilter, now: Time| {
+            filter.keeps(&world.handoffs["h1"], &caller("stranger"), None, now)
+        };
+        let asked = |text: &str| {
+            let waiting_for = Some(text.parse().expect("a filter"));
+            keeps(OpenFilter { waiting_for, ..OpenFilter::default() }, start())
+        };
+        let found: Vec<&str> = filters.into_iter().filter(|text| asked(text)).collect();
+        assert_eq!(found, expected, "{state}");
+        let wanted = OpenFilter { is_approval_wanted: true, ..OpenFilter::default() };
+        assert_eq!(keeps(wanted, start()), state == "guarded", "{state}");
+        let late = OpenFilter { is_overdue: Some(true), ..OpenFilter::default() };
+        let has_clock = due_at(&world.handoffs["h1"]).is_some();
+        assert!(!keeps(late.clone(), start()), "{state}");
+        assert_eq!(keeps(late, start().plus(read_span("48h"))), has_clock, "{state}");
+    }
+    for text in ["", "ME", "bob", "agent:", "role:boss"] {
+        assert!(text.parse::<WaitingFor>().is_err(), "{text}");
+    }
+}

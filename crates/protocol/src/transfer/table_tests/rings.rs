@@ -1,0 +1,112 @@
+//! Rings that no person answers: a transfer does not go round in circles.
+
+use super::world::World;
+use crate::transfer::state::RINGS_IN_ALL_MAX;
+
+fn in_queue(queue: &str) -> World {
+    let request = format!("customer request => queued {queue}@2");
+    let request = request.replace("request", &format!("request queue={queue}"));
+    let open = format!("shop open agent=bob customer_queues=[\"{queue}\"] => idle bob@1");
+    World::script(&[open.as_str(), request.as_str()])
+}
+
+fn check(queue: &str, lines: &[&str]) -> World {
+    let mut world = in_queue(queue);
+    lines.iter().for_each(|line| world.check(line));
+    world
+}
+
+#[test]
+fn the_last_ring_moves_it_to_the_next_queue() {
+    let world = check(
+        "brief",
+        &[
+            "system ring agent=hana => ringing brief@2",
+            "wait 30s => queued brief@2",
+            "system ring agent=ivan => ringing brief@2",
+            "wait 30s => queued brief@2",
+            // It is overdue: the server offers it to no other person here.
+            "system ring agent=hana => wrong_state",
+            "wait 1s => queued support@3",
+            // It has as many rings as ever in the next queue.
+            "system ring agent=hana => ringing support@3",
+            "wait 30s => queued support@3",
+            "wait 1s => nothing",
+        ],
+    );
+    assert_eq!(world.conversation().transfer.as_ref().expect("a transfer").rings, 1);
+}
+
+#[test]
+fn without_another_queue_the_last_ring_ends_it() {
+    for queue in ["shy", "stuck"] {
+        let mut world = in_queue(queue);
+        for line in [
+            "system ring agent=hana => ringing Q@2",
+            "hana decline epoch=2 => queued Q@2",
+            "system ring agent=ivan => ringing Q@2",
+            "ivan decline epoch=2 => queued Q@2",
+        ] {
+            world.check(&line.replace('Q', queue));
+        }
+        if queue == "stuck" {
+            // The next queue is closed.
+            world.check("wait 1s => queued stuck@2");
+        }
+        world.check("wait 1s => failed bob@3");
+        assert!(world.bodies[0]["reason"].is_string());
+    }
+}
+
+#[test]
+fn only_rings_without_an_answer_count() {
+    check(
+        "shy",
+        &[
+            "system ring agent=hana => ringing shy@2",
+            "system lose agent=hana => queued shy@2",
+            "system ring agent=ivan => ringing shy@2",
+            "wait 30s => queued shy@2",
+            "hana answer epoch=2 => connected hana@3",
+            // The wait begins anew, and so do the rings.
+            "system lose agent=hana => queued shy@4",
+            "system ring agent=ivan => ringing shy@4",
+            "wait 30s => queued shy@4",
+            "wait 1s => nothing",
+        ],
+    );
+}
+
+#[test]
+fn a_colleague_who_is_asked_in_is_rung_as_often() {
+    check(
+        "shy",
+        &[
+            "hana answer epoch=2 => connected hana@3",
+            "hana transfer epoch=3 to=shy => connected hana@3",
+            "system ring agent=ivan => connected hana@3",
+            "wait 30s => connected hana@3",
+            "system ring agent=ivan => connected hana@3",
+            "wait 30s => connected hana@3",
+            "system ring agent=ivan => wrong_state",
+            "wait 1s => connected hana@3",
+            "hana complete epoch=3 => completed bob@4",
+        ],
+    );
+}
+
+#[test]
+fn two_queues_do_not_pass_it_back_and_forth_for_ever() {
+    let mut world = in_queue("ping");
+    let mut epoch = 2;
+    for turn in 0..u32::from(RINGS_IN_ALL_MAX) {
+        let (queue, next) = if turn % 2 == 0 { ("ping", "pong") } else { ("pong", "ping") };
+        world.check(&format!("system ring agent=hana => ringing {queue}@{epoch}"));
+        world.check(&format!("wait 1s => queued {queue}@{epoch}"));
+        epoch += 1;
+        let is_last = turn + 1 == u32::from(RINGS_IN_ALL_MAX);
+        let then =
+            if is_last { format!("failed bob@{epoch}") } else { format!("queued {next}@{epoch}") };
+        world.check(&format!("wait 1s => {then}"));
+    }
+}
