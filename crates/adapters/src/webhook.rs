@@ -18,7 +18,7 @@ use engine::loops::webhooks::Post;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::header::{CONTENT_TYPE, RETRY_AFTER};
 use hyper::{Method, StatusCode};
-use protocol::conversation::part::Part;
+use protocol::conversation::command::TurnAnswer;
 use protocol::form::Form;
 use protocol::form::check::Misfit;
 use protocol::json::{self as strict, Bounds};
@@ -162,7 +162,7 @@ impl Webhook {
     }
 
     /// The same for a turn of a conversation.
-    pub async fn deliver(&self, delivery: &Delivery) -> Result<Option<Vec<Part>>, CallFailure> {
+    pub async fn deliver(&self, delivery: &Delivery) -> Result<Option<TurnAnswer>, CallFailure> {
         let posting = async {
             let mut answer = self
                 .post(Signed {
@@ -276,27 +276,27 @@ fn retry_after(asked: &str, now: Time) -> Option<Span> {
     (millis > 0).then(|| Span::from_millis(millis.min(RETRY_AFTER_MAX.as_millis())))
 }
 
-static FORM: LazyLock<Form> = LazyLock::new(Form::of::<Vec<Part>>);
+static FORM: LazyLock<Form> = LazyLock::new(Form::of::<TurnAnswer>);
 
-/// Nothing, or `{ "parts": [...] }`.
-fn read_answer(bytes: &[u8]) -> Result<Option<Vec<Part>>, CallFailure> {
+/// Nothing, or an object such as `{ "parts": [...] }`.
+fn read_answer(bytes: &[u8]) -> Result<Option<TurnAnswer>, CallFailure> {
     if bytes.trim_ascii().is_empty() {
         return Ok(None);
     }
     let bounds =
         Bounds { string_bytes_max: ANSWER_BYTES_MAX, free_text: &["text"], ..Bounds::default() };
-    let parts = match strict::parse(bytes, &bounds) {
-        Ok(Value::Object(mut said)) if said.len() == 1 => said.remove("parts"),
-        Ok(_) | Err(_) => None,
+    let expected = "the answer of the agent is neither empty nor an object such as \
+                    { \"parts\": [...] }";
+    let answer = match strict::parse(bytes, &bounds) {
+        Ok(answer @ Value::Object(_)) if answer != json!({}) => answer,
+        Ok(_) | Err(_) => return Err(CallFailure::refused(expected)),
     };
-    let expected = "the answer of the agent is neither empty nor { \"parts\": [...] } alone";
-    let parts = parts.ok_or_else(|| CallFailure::refused(expected))?;
-    FORM.check(&parts).map_err(|misfit| {
+    FORM.check(&answer).map_err(|misfit| {
         let Misfit { path, expected } = misfit;
-        CallFailure::refused(format!("the answer of the agent: parts{path}: expected {expected}"))
+        CallFailure::refused(format!("the answer of the agent: {path}: expected {expected}"))
     })?;
-    let parts = serde_json::from_value(parts);
-    parts.map(Some).map_err(|_| CallFailure::refused(expected))
+    let answer = serde_json::from_value(answer);
+    answer.map(Some).map_err(|_| CallFailure::refused(expected))
 }
 
 /// The body that Standard Webhooks defines: a type, a time, and the data.

@@ -10,7 +10,6 @@ use protocol::conversation::Command;
 use protocol::conversation::command::{Open, Route, Say};
 use protocol::conversation::part::{Part, Text};
 use protocol::conversation::state::customer_name;
-use protocol::conversation::topology::Level;
 use protocol::ledger::{Stream, Subject};
 use protocol::step;
 use serde::Serialize;
@@ -130,13 +129,11 @@ impl Chat {
         self.ask(&self.customer, say()).await?;
         let other = if self.holder == SENDER { TARGET } else { SENDER };
         let route = Route {
-            goto: other.parse().expect("a valid name"),
-            update: Default::default(),
-            graph: Level::Here,
+            goto: Some(other.parse().expect("a valid name")),
             reason: Some("it is about a bill".to_owned()),
-            customer_text: None,
             context: Some("The bill of May was charged twice.".to_owned()),
             epoch: Some(self.epoch),
+            ..Route::default()
         };
         let started = now();
         self.ask(&caller_of(self.holder), Command::Route(Box::new(route))).await?;

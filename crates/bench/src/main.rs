@@ -11,14 +11,17 @@ use bench::report::{Figures, Report};
 use bench::{Plan, Progress, Scratch};
 use clap::{Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
-use mimalloc::MiMalloc;
 use tasuki::{exit_code, output, serve};
 
 use self::commands::{aaep, artifacts, conversation, neighbours, route};
 
-/// The allocator of the server, so that what is measured here is what the server does.
+// The allocator of the server, so that what is measured here is what the server does.
+#[cfg(target_os = "linux")]
+use mimalloc as _;
+
+#[cfg(not(target_os = "linux"))]
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Measure this machine: bare SQLite, the engine, the server
 #[derive(Debug, Parser)]

@@ -87,6 +87,7 @@ pub struct Engine {
     asked: Arc<listening::AnswerableQuestions>,
     announcing: Arc<announce::Announcing>,
     webhooks: Arc<webhooks::Webhooks>,
+    notices: Arc<read::notices::NoticeIndex>,
 }
 
 /// What the metrics page shows about the road.
@@ -182,6 +183,7 @@ impl Engine {
             asked: Arc::default(),
             announcing: Arc::default(),
             webhooks,
+            notices: Arc::default(),
         }
     }
 
@@ -243,6 +245,7 @@ impl Engine {
             tokio::spawn(wake_followers(Arc::clone(&self.feed), stopped.clone())),
             tokio::spawn(announce::run(self.clone(), stopped.clone())),
             tokio::spawn(notices::run(self.clone(), stopped.clone())),
+            tokio::spawn(read::notices::run(self.clone(), stopped.clone())),
             tokio::spawn(connections::run(self.clone(), stopped.clone())),
             tokio::spawn(dispatch::run(self.clone(), stopped.clone())),
             tokio::spawn(narrator::run(self.clone(), stopped.clone())),

@@ -7,9 +7,12 @@ pub(crate) mod facts;
 pub mod graphs;
 pub mod mailbox;
 pub mod matching;
+mod model_history;
+pub mod notices;
 pub mod query;
 pub mod reading;
 pub mod settings;
+pub mod transfers;
 pub mod verdict;
 
 use crate::Engine;

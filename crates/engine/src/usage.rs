@@ -179,8 +179,9 @@ impl Usage {
 
     /// Counts a refusal, if it is because of a quota or the disk.
     pub(crate) fn note(&self, rejection: &Rejection) {
-        if let Rejection::QuotaReached { quota, .. } | Rejection::QuotaFull { quota, .. } =
-            rejection
+        if let Rejection::QuotaReached { quota, .. }
+        | Rejection::LargerThanQuota { quota, .. }
+        | Rejection::QuotaFull { quota, .. } = rejection
         {
             self.refused[*quota as usize].fetch_add(1, Ordering::Relaxed);
         }

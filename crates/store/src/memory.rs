@@ -3,6 +3,7 @@
 
 mod lists;
 mod outbox;
+mod transfers;
 mod waiting;
 
 use std::borrow::Cow;
@@ -18,6 +19,7 @@ use engine::ports::store::{
     ListOf, Listed, Listener, OldestMessages, Receipt, RecordedOutcome, Sealed, Sequenced,
     Snapshot, Store, StoreError, within_read,
 };
+use engine::ports::transfers::{TransferList, TransferRow};
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::{Body, GENESIS, Stream, Subject};
 use protocol::message::Delivery;
@@ -47,6 +49,7 @@ struct Tables {
     outbox: BTreeMap<(Stream, Effect), OutboxRow>,
     /// The numbers of the entries that are lines of a transcript, by their numbers in it.
     transcripts: HashMap<Stream, BTreeMap<u64, u64>>,
+    transfers: transfers::Transfers,
     outcomes: HashMap<KeyScope, RecordedOutcome>,
     sealed: Option<Sealed>,
     places: HashMap<String, u64>,
@@ -165,6 +168,28 @@ impl Store for Memory {
         answer(self.tables().waiting_queues(teamspace, after, limit))
     }
 
+    fn calling_queues(
+        &self,
+        teamspace: &TeamspaceId,
+        after: Option<&AgentId>,
+        limit: usize,
+    ) -> Answer<Vec<AgentId>> {
+        answer(self.tables().calling_queues(teamspace, after, limit))
+    }
+
+    fn transfers(&self, list: TransferList) -> Answer<Vec<TransferRow>> {
+        answer(self.tables().transfers.list(&list))
+    }
+
+    fn last_rings(
+        &self,
+        teamspace: &TeamspaceId,
+        after: Option<&AgentId>,
+        limit: usize,
+    ) -> Answer<Vec<(AgentId, Time)>> {
+        answer(self.tables().transfers.last_rings(teamspace, after, limit))
+    }
+
     fn document(&self, stream: &Stream, hash: &str) -> Answer<Option<String>> {
         let tables = self.tables();
         let row = tables.streams.get(stream);
@@ -242,8 +267,8 @@ impl Store for Memory {
 
     fn list(&self, list: List) -> Answer<Vec<Listed>> {
         let tables = self.tables();
-        if let ListOf::Waiting { queue } = &list.of {
-            return answer(tables.waiting_listed(&list.teamspace, queue, list.limit));
+        if let ListOf::Waiting { queue, after } = &list.of {
+            return answer(tables.waiting_listed(&list.teamspace, queue, *after, list.limit));
         }
         if let ListOf::Callbacks { queue } = &list.of {
             return answer(tables.callbacks_listed(&list.teamspace, queue, list.limit));
@@ -395,6 +420,7 @@ impl Tables {
         let last = commit.entries.last().expect("a commit has entries").clone();
         for entry in commit.entries {
             let seq = self.newest() + 1;
+            self.transfers.apply(seq, &entry);
             self.entries.push(Sequenced { seq, entry });
         }
         let (number, mut document_seq) = match self.streams.get(&stream) {

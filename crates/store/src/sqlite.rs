@@ -12,6 +12,7 @@ mod copy;
 mod deadline_rows;
 mod derived_rows;
 mod erase;
+mod handoff_rows;
 mod marks;
 mod message_rows;
 mod migrate;
@@ -22,6 +23,7 @@ mod row_order;
 mod rows;
 mod sign;
 mod sweep;
+mod transfer_rows;
 mod turns;
 mod usage_rows;
 mod write;
@@ -37,6 +39,7 @@ use engine::ports::store::{
     Answer, Commit, Count, Due, Entries, KeyScope, List, Listed, Listener, OldestMessages, Receipt,
     RecordedOutcome, Sealed, Sequenced, Snapshot, Store, StoreError,
 };
+use engine::ports::transfers::{TransferList, TransferRow};
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::Stream;
 use protocol::step::HoldState;
@@ -52,6 +55,7 @@ pub use derived_rows::{HoldRow, OutboxRow, OutcomeRow, PartyRow};
 use reader::Readers;
 pub use reader::{Migrated, ReadOnly};
 pub use sign::sign_rows;
+pub use transfer_rows::{StoredTransfer, TransferColumns};
 use writer::Writer;
 
 /// The name of the database in a data folder.
@@ -99,6 +103,8 @@ pub enum OpenError {
     Older { path: PathBuf, found: u32, known: u32 },
     #[error("{} is no database of Tasuki: schema {version} does not fit it", .path.display())]
     NotOurs { path: PathBuf, version: i64 },
+    #[error("{} says schema {found}, but was changed: {difference}", .path.display())]
+    Changed { path: PathBuf, found: u32, difference: String },
     #[error("cannot open {}", .path.display())]
     Io { path: PathBuf, source: std::io::Error },
     #[error("cannot open {}", .path.display())]
@@ -296,6 +302,34 @@ impl Store for Sqlite {
         let (teamspace, after) = (teamspace.clone(), after.cloned());
         self.inner.readers.ask(move |connection| {
             conversation_rows::waiting_queues(connection, &teamspace, after.as_ref(), limit)
+        })
+    }
+
+    fn calling_queues(
+        &self,
+        teamspace: &TeamspaceId,
+        after: Option<&AgentId>,
+        limit: usize,
+    ) -> Answer<Vec<AgentId>> {
+        let (teamspace, after) = (teamspace.clone(), after.cloned());
+        self.inner.readers.ask(move |connection| {
+            conversation_rows::calling_queues(connection, &teamspace, after.as_ref(), limit)
+        })
+    }
+
+    fn transfers(&self, list: TransferList) -> Answer<Vec<TransferRow>> {
+        self.inner.readers.ask(move |connection| transfer_rows::list(connection, &list))
+    }
+
+    fn last_rings(
+        &self,
+        teamspace: &TeamspaceId,
+        after: Option<&AgentId>,
+        limit: usize,
+    ) -> Answer<Vec<(AgentId, Time)>> {
+        let (teamspace, after) = (teamspace.clone(), after.cloned());
+        self.inner.readers.ask(move |connection| {
+            transfer_rows::last_rings(connection, &teamspace, after.as_ref(), limit)
         })
     }
 

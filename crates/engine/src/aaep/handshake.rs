@@ -71,6 +71,7 @@ impl Listeners<'_> {
             Err(SubmitError::Rejected(
                 rejection @ (Rejection::TooManySubscriptions { .. }
                 | Rejection::QuotaReached { .. }
+                | Rejection::LargerThanQuota { .. }
                 | Rejection::QuotaFull { .. }
                 | Rejection::StorageReserved),
             )) => Ok(Err(Rejected::because(Reason::RateLimit, rejection.to_string()))),

@@ -82,6 +82,8 @@ pub(crate) async fn run(
     mut stopped: watch::Receiver<bool>,
 ) {
     let was_behind = engine.ledger().behind().is_some();
+    let watched = engine.clone();
+    let counts = watched.counts();
     tokio::select! {
         biased;
         () = engine.ledger().until_not_behind() => {}
@@ -91,14 +93,20 @@ pub(crate) async fn run(
     let mut sealer = match Sealer::resume(engine, signer, sink).await {
         Ok(sealer) => sealer,
         Err(error) => {
+            counts.seal_lag.store(1, Ordering::Relaxed);
             tracing::error!(%error, "the ledger cannot be sealed");
             return;
         }
     };
-    if was_behind {
-        // The first checkpoint after a fork should vouch for its declaration.
-        if let Err(error) = sealer.drain().await {
-            tracing::error!(%error, "the declared fork could not be read for sealing");
+    // The first checkpoint after a fork should vouch for its declaration, and one of a tree that is
+    // built again must not be smaller than those before.
+    while was_behind || sealer.edge.size() == 0 {
+        let Err(error) = sealer.drain().await else { break };
+        counts.seal_lag.store(1, Ordering::Relaxed);
+        tracing::error!(%error, "the ledger could not be read for sealing");
+        tokio::select! {
+            () = sealer.engine.clock.sleep(LAG_MAX) => {}
+            () = until_stopped(&mut stopped) => return,
         }
     }
     loop {
@@ -120,6 +128,13 @@ pub(crate) async fn run(
     sealer.seal_or_say_why().await;
 }
 
+/// The edge of the tree in the store, if it is the one that was signed with this key.
+pub fn signed_edge(sealed: &Sealed, verifier_key: &str) -> Option<Edge> {
+    let edge = Edge::from_bytes(sealed.size, &sealed.edge)?;
+    let signed = Verifier::new(verifier_key).ok()?.open(&sealed.note).ok()?;
+    ((signed.size, signed.root) == (edge.size(), edge.root())).then_some(edge)
+}
+
 async fn until_stopped(stopped: &mut watch::Receiver<bool>) {
     // A sender that is gone cannot ask for more work either.
     let _ = stopped.wait_for(|stopped| *stopped).await;
@@ -137,8 +152,10 @@ impl Sealer {
         let edge = match engine.store.sealed().await? {
             // Only after a fork: entries of the tree are gone, so it is built again.
             Some(sealed) if sealed.size > newest => Edge::empty(),
-            Some(sealed) => Edge::from_bytes(sealed.size, &sealed.edge)
-                .ok_or_else(|| StoreError::Corrupt("the sealed edge cannot be read".to_owned()))?,
+            Some(sealed) => signed_edge(&sealed, &signer.verifier_key()).unwrap_or_else(|| {
+                tracing::error!("the seal in the database was changed; it is made again");
+                Edge::empty()
+            }),
             None => Edge::empty(),
         };
         let follower = engine.ledger().follow(edge.size());
@@ -146,10 +163,14 @@ impl Sealer {
         Ok(Self { engine, signer, origin, sink, edge, sealed_size: 0, follower })
     }
 
-    /// Waits until it is time to seal. After a failure it does not wait for more entries.
+    /// Waits until it is time to seal. After a failure it does not wait for more entries, but takes
+    /// those that there are: a witness that is away must not keep the others from new checkpoints.
     async fn wait(&mut self) {
         if self.edge.size() != self.sealed_size {
             self.engine.clock.sleep(LAG_MAX).await;
+            if let Err(error) = self.drain().await {
+                tracing::error!(%error, "the ledger could not be read for sealing");
+            }
         } else if let Err(error) = self.fill().await {
             tracing::error!(%error, "the ledger could not be read for sealing");
             self.engine.clock.sleep(LAG_MAX).await;

@@ -5,19 +5,19 @@ use std::future::Future;
 use std::pin::Pin;
 
 use protocol::caller::{Caller, Principal};
-use protocol::conversation::command::Say;
-use protocol::conversation::part::Part;
+use protocol::conversation::command::TurnAnswer;
 use protocol::conversation::turn_delivery::{TranscriptLine, Turn};
 use protocol::ids::{AgentId, TeamspaceId};
-use protocol::step::{self, Command};
+use protocol::step::Command;
 use protocol::time::{Span, Time};
-use protocol::{canonical, codec, conversation};
+use protocol::tools::transcript::HISTORY_LINES_MAX;
+use protocol::{canonical, conversation};
 
 use crate::loops::Outbox;
 use crate::loops::destinations::CallFailure;
 use crate::loops::outbox::Adapter;
 use crate::ports::outbox::Claimed;
-use crate::ports::store::{Sequenced, StoreError, StoreReads};
+use crate::ports::store::StoreError;
 use crate::road::submit::{Key, SubmitError};
 
 /// A customer waits for an answer, so even an endpoint that was down for an hour is retried four
@@ -38,7 +38,7 @@ pub struct Delivery {
 }
 
 /// The result: the agent's answer, if it gives one at once, or what went wrong.
-pub type Answered = Pin<Box<dyn Future<Output = Result<Option<Vec<Part>>, CallFailure>> + Send>>;
+pub type Answered = Pin<Box<dyn Future<Output = Result<Option<TurnAnswer>, CallFailure>> + Send>>;
 
 impl Outbox<'_> {
     /// Delivers to the holder, and records the result.
@@ -49,7 +49,7 @@ impl Outbox<'_> {
         adapter: &dyn Adapter,
     ) -> Result<(), StoreError> {
         let told = match self.hand_over(claimed, turn, adapter).await? {
-            Ok(Some(parts)) => self.say_answer(claimed, turn, parts).await?,
+            Ok(Some(answer)) => self.obey(claimed, turn, answer).await?,
             Ok(None) => Ok(()),
             Err(failure) => Err(failure),
         };
@@ -83,26 +83,27 @@ impl Outbox<'_> {
         claimed: &Claimed,
         turn: &Turn,
         adapter: &dyn Adapter,
-    ) -> Result<Result<Option<Vec<Part>>, CallFailure>, StoreError> {
+    ) -> Result<Result<Option<TurnAnswer>, CallFailure>, StoreError> {
         let stream = &claimed.stream;
         let agent = self.engine.agent(&stream.teamspace, turn.agent.clone()).await?;
+        let form = agent.as_ref().and_then(|agent| agent.endpoint_history);
         let Some(url) = agent.and_then(|agent| agent.endpoint) else {
             return Ok(Err(CallFailure::refused("the agent has no endpoint any more")));
         };
-        let n_lines = usize::try_from(turn.through - turn.after).unwrap_or_default();
-        let mut lines: Vec<TranscriptLine> = Vec::new();
-        while lines.len() < n_lines {
-            let after = turn.after + lines.len() as u64;
-            let page = self.engine.store.transcript(stream, after, n_lines - lines.len()).await?;
-            if page.is_empty() {
-                break;
-            }
-            lines.extend((after + 1..).zip(page).map(line));
-        }
+        let lines = self.engine.lines(stream, turn.after, turn.through).await?;
         // There is nothing to tell.
         if lines.iter().all(TranscriptLine::is_between_people) {
             return Ok(Ok(None));
         }
+        let history = match form {
+            Some(form) => {
+                let read = self.engine.read();
+                let (id, through) = (turn.conversation, turn.through);
+                let history = read.model_history(stream, id, through, form, HISTORY_LINES_MAX);
+                Some((form, history.await?))
+            }
+            None => None,
+        };
         let at = self.engine.clock.now();
         let call = match self.engine.destinations.begin(&stream.teamspace, &url, at) {
             Ok(call) => call,
@@ -114,21 +115,22 @@ impl Outbox<'_> {
             agent: turn.agent.clone(),
             id: turn.id(),
             at,
-            body: turn.body(&stream.teamspace, at, &lines),
+            body: turn.body(&stream.teamspace, at, &lines, history.as_ref()),
         };
         let answered = self.while_renewing(claimed, adapter.deliver(delivery)).await;
         call.end(&answered, self.engine.clock.now());
         Ok(answered)
     }
 
-    /// Records the agent's immediate answer as if the agent had sent it in a request. The
-    /// idempotency key is the same for every delivery of the turn, so the answer is recorded once.
-    async fn say_answer(
+    /// Carries out the agent's immediate answer as if the agent had sent it in a request. The
+    /// idempotency key is the same for every delivery of the turn, so the answer counts once.
+    async fn obey(
         self,
         claimed: &Claimed,
         turn: &Turn,
-        parts: Vec<Part>,
+        answer: TurnAnswer,
     ) -> Result<Result<(), CallFailure>, StoreError> {
+        let command = answer.command(turn.epoch, turn.in_reply_to);
         let teamspace = claimed.stream.teamspace.clone();
         let caller = Caller {
             roles: self.engine.access().roles_of(&teamspace, &turn.agent).await?,
@@ -136,8 +138,7 @@ impl Outbox<'_> {
             principal: Principal::Agent(turn.agent.clone()),
             session: "endpoint".to_owned(),
         };
-        let say = Say { parts, epoch: Some(turn.epoch), in_reply_to: turn.in_reply_to };
-        let command = Command::Conversation(conversation::Command::Say(say));
+        let command = Command::Conversation(command);
         let text = format!("delivery/{}", turn.id());
         let key = Key { fingerprint: canonical::sha256(&[text.as_bytes()]), text };
         match self.engine.submit(&caller, claimed.stream.clone(), command, Some(key)).await {
@@ -149,28 +150,4 @@ impl Outbox<'_> {
             }
         }
     }
-}
-
-fn line((number, line): (u64, Sequenced)) -> TranscriptLine {
-    let entry = &line.entry;
-    let text = entry.body.text();
-    let event = text.and_then(|text| codec::decode(&entry.name, entry.version, text).ok());
-    let event = match event {
-        Some(step::Event::Conversation(event)) => Some(event),
-        Some(
-            step::Event::Handoff(_)
-            | step::Event::Agent(_)
-            | step::Event::Token(_)
-            | step::Event::Message(_)
-            | step::Event::Teamspace(_)
-            | step::Event::Graph(_)
-            | step::Event::Subscription(_)
-            | step::Event::Webhook(_)
-            | step::Event::Session(_)
-            | step::Event::Erased(_)
-            | step::Event::Forked(_),
-        )
-        | None => None,
-    };
-    TranscriptLine { number, at: entry.at, actor: entry.actor.to_string(), event }
 }

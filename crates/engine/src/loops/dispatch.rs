@@ -6,6 +6,7 @@
 mod flow;
 mod looks;
 mod roster;
+mod service_times;
 mod shift;
 
 use std::convert::Infallible;
@@ -32,6 +33,7 @@ use crate::road::submit::SubmitError;
 pub use flow::Flows;
 use looks::Looks;
 pub use roster::Roster;
+pub use service_times::{BOUNDS, Histogram};
 pub use shift::Shift;
 
 /// The pause is too short to be noticed.

@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use protocol::caller::Caller;
 use protocol::codec;
-use protocol::ids::MessageId;
+use protocol::handoff;
+use protocol::handoff::notices::{Notice, sent};
+use protocol::handoff::waits::Waiter;
+use protocol::ids::{MessageId, TeamspaceId};
 use protocol::ledger::{Entry, Stream, Subject};
 use protocol::message::{self, notice};
 use protocol::step::{Command, Event, State};
@@ -115,10 +118,24 @@ impl Engine {
         let state = self.read().current(&entry.stream).await?;
         match (event, state.as_deref()) {
             (Event::Handoff(event), Some(State::Handoff(handoff))) => {
-                Ok(notice::of(id, &event, handoff))
+                let is_muted = self.is_muted(&entry.stream.teamspace, &event).await?;
+                Ok(notice::of(id, &event, handoff).filter(|_| !is_muted))
             }
             (_, _) => Ok(None),
         }
+    }
+
+    /// Whether the agent that would be sent a message does not want this kind.
+    async fn is_muted(
+        &self,
+        teamspace: &TeamspaceId,
+        event: &handoff::Event,
+    ) -> Result<bool, StoreError> {
+        let Some(Notice { kind, to: Waiter::Agent(to), .. }) = sent(event) else {
+            return Ok(false);
+        };
+        let agent = self.agent(teamspace, to).await?;
+        Ok(agent.is_some_and(|agent| agent.notices.muted.contains(&kind)))
     }
 }
 

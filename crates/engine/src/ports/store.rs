@@ -6,17 +6,17 @@ use std::pin::Pin;
 use std::sync::{Arc, Weak};
 
 use protocol::canonical::Hash;
-use protocol::conversation::state::Status as ConversationStatus;
-use protocol::handoff::Status;
-use protocol::ids::{AgentId, ConversationId, TaskId, TeamspaceId, ThreadId, Topic};
+use protocol::ids::{AgentId, ConversationId, TeamspaceId};
 use protocol::ledger::{Entry, Stream};
-use protocol::message::{Delivery, Kind};
+use protocol::message::Delivery;
 use protocol::queue::OrderKey;
 use protocol::row_mac::Mac;
 use protocol::step::{Deadline, Document, Effect, HoldState, HoldWrite, NumberedEvent, State};
 use protocol::time::Time;
 
+pub use crate::ports::filters::{ConversationFilter, HandoffFilter, MessageFilter};
 use crate::ports::outbox::{Claim, Claimed, OutboxList, OutboxWrite, Outstanding};
+use crate::ports::transfers::{TransferList, TransferRow};
 
 /// The answer of a read.
 pub type Answer<T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send>>;
@@ -33,6 +33,8 @@ pub type Receipt = Pin<Box<dyn Future<Output = Result<Committed, CommitError>> +
 /// - `Err` means that nothing of the commit was written, except [`StoreError::Unknown`].
 /// - Sequence numbers start at 1, have no gaps, and grow in the order of commits. An entry is
 ///   visible only after every entry with a smaller number is.
+/// - The entries about transfers are folded into [`TransferRow`]s and the times of last rings in
+///   the same commit. No other event is looked into.
 /// - A listener hears of every entry, in order, once it is visible and before its receipt is
 ///   answered, whether or not a caller still waits for the receipt.
 pub trait Store: Send + Sync + 'static {
@@ -102,6 +104,27 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
     ) -> Answer<Vec<AgentId>>;
 
+    /// The queues of a teamspace that shall call a customer, in the order of their names, those
+    /// after `after`, at most `limit`.
+    fn calling_queues(
+        &self,
+        teamspace: &TeamspaceId,
+        after: Option<&AgentId>,
+        limit: usize,
+    ) -> Answer<Vec<AgentId>>;
+
+    /// What happened to transfers.
+    fn transfers(&self, list: TransferList) -> Answer<Vec<TransferRow>>;
+
+    /// When a transfer last rang for each person of a teamspace, in the order of their names,
+    /// those after `after`, at most `limit`.
+    fn last_rings(
+        &self,
+        teamspace: &TeamspaceId,
+        after: Option<&AgentId>,
+        limit: usize,
+    ) -> Answer<Vec<(AgentId, Time)>>;
+
     /// How many there are; counting ends at a maximum that depends on what is counted.
     fn count(&self, teamspace: &TeamspaceId, of: Count) -> Answer<usize>;
 
@@ -157,14 +180,16 @@ pub trait StoreReads: Store {
         Box::pin(async move { Ok(first.await?.pop().map(|due| due.deadline.due)) })
     }
 
-    /// The conversations that wait in a queue, in their order.
+    /// The conversations that wait in a queue, in their order, those after a place.
     fn waiting(
         &self,
         teamspace: &TeamspaceId,
         queue: &AgentId,
+        after: Option<Place>,
         limit: usize,
     ) -> Answer<Vec<Listed>> {
-        let (teamspace, of) = (teamspace.clone(), ListOf::Waiting { queue: queue.clone() });
+        let of = ListOf::Waiting { queue: queue.clone(), after };
+        let teamspace = teamspace.clone();
         self.list(List { teamspace, of, before: None, limit })
     }
 
@@ -184,7 +209,7 @@ pub trait StoreReads: Store {
         &self,
         teamspace: &TeamspaceId,
         queue: &AgentId,
-        before: Option<(OrderKey, ConversationId)>,
+        before: Option<Place>,
     ) -> Answer<usize> {
         self.count(teamspace, Count::Waiting { queue: queue.clone(), before })
     }
@@ -373,7 +398,7 @@ pub enum Count {
     Inbox { agent: AgentId, status: Delivery },
     /// Conversations that wait in a queue, before a place if one is given, at most
     /// [`WAITING_COUNT_MAX`].
-    Waiting { queue: AgentId, before: Option<(OrderKey, ConversationId)> },
+    Waiting { queue: AgentId, before: Option<Place> },
 }
 
 /// A page of a list, newest first, unless the list has an order of its own.
@@ -410,9 +435,10 @@ pub enum ListOf {
     Graphs,
     Sessions,
     Webhooks,
-    /// The conversations that wait in a queue, in their order.
+    /// The conversations that wait in a queue, in their order, those after a place.
     Waiting {
         queue: AgentId,
+        after: Option<Place>,
     },
     /// The conversations whose customers a queue shall call, the first to be called first.
     Callbacks {
@@ -420,36 +446,17 @@ pub enum ListOf {
     },
 }
 
+/// A place in a queue.
+pub type Place = (OrderKey, ConversationId);
+
 /// Counting ends here: no place beyond it is shown.
 pub const WAITING_COUNT_MAX: usize = 1_000;
-
-#[derive(Debug, Clone, Default)]
-pub struct ConversationFilter {
-    pub holder: Option<AgentId>,
-    /// Who is asked or advises, besides the holder.
-    pub asked: Option<AgentId>,
-    pub status: Option<ConversationStatus>,
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InboxStatus {
     /// Pending, delivered or failed.
     Open,
     Only(Delivery),
-}
-
-#[derive(Debug, Clone, Default)]
-pub struct MessageFilter {
-    /// Only messages in which all of these take part. `status` is that of the first, or of the
-    /// message as a whole if there is none.
-    pub parties: Vec<AgentId>,
-    pub thread_id: Option<ThreadId>,
-    pub kind: Option<Kind>,
-    pub status: Option<Delivery>,
-    pub topic: Option<Topic>,
-    /// Sent at this time or later, and before that one.
-    pub since: Option<Time>,
-    pub until: Option<Time>,
 }
 
 /// Counting ends here: an exact number beyond it is of no use.
@@ -460,14 +467,6 @@ pub struct InboxCounts {
     pub pending: usize,
     pub delivered: usize,
     pub read: usize,
-}
-
-#[derive(Debug, Clone, Default)]
-pub struct HandoffFilter {
-    pub task_id: Option<TaskId>,
-    pub from_agent: Option<AgentId>,
-    pub to_agent: Option<AgentId>,
-    pub status: Option<Status>,
 }
 
 #[derive(Debug, Clone)]

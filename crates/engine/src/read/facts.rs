@@ -8,6 +8,7 @@ use protocol::ids::{AgentId, MessageId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
 use protocol::message::Message;
 use protocol::message::decide::send::BROADCAST_MAX;
+use protocol::queue::DEFAULT_QUEUE;
 use protocol::step::{Directory, Facts, Needs, QueueOf, State};
 use protocol::{subscription, webhook};
 
@@ -197,8 +198,6 @@ fn found(facts: &mut Facts, agents: Vec<FoundAgent>) {
 pub fn default_queue() -> AgentId {
     DEFAULT_QUEUE.parse().expect("a valid name")
 }
-
-const DEFAULT_QUEUE: &str = "default";
 
 /// An agent of the directory.
 struct FoundAgent {

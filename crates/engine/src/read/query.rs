@@ -120,6 +120,10 @@ impl Read<'_> {
         let next = if has_more { rows.last().map(|row| row.row) } else { None };
         let mut items = Vec::with_capacity(rows.len());
         for row in rows {
+            // An index does not decide whose a row is.
+            if row.stream.teamspace != *teamspace {
+                continue;
+            }
             let Some(state) = self.listed_state(&row).await? else { continue };
             items.push(Item {
                 stream: row.stream,

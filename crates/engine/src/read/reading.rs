@@ -4,20 +4,21 @@
 use std::sync::Arc;
 
 use protocol::agent::{Agent, Kind};
-use protocol::caller::Caller;
+use protocol::caller::{Caller, Role};
 use protocol::codec;
 use protocol::conversation::Conversation;
 use protocol::conversation::reader::Reader;
 use protocol::handoff::readers::Readers;
+use protocol::handoff::waits::{OpenFilter, WaitingFor};
 use protocol::handoff::{Handoff, Package, derive};
-use protocol::ids::{HandoffId, TaskId, TeamspaceId};
+use protocol::ids::{AgentId, HandoffId, TaskId, TeamspaceId};
 use protocol::ledger::{Entry, Stream, Subject};
 use protocol::rejection::{Conflict, Rejection};
 use protocol::step::{Event, State};
 use protocol::transfer::Transfer;
 use protocol::visibility::{self, EntrySight, Sight, details};
 
-use crate::ports::store::{List, ListOf, StoreError};
+use crate::ports::store::{HandoffFilter, List, ListOf, StoreError};
 use crate::read::Access;
 use crate::read::query::{Item, LIST_ROWS_MAX, Page};
 
@@ -67,7 +68,7 @@ impl Access<'_> {
     }
 
     /// The caller in the directory.
-    async fn own(self, caller: &Caller) -> Result<Option<Agent>, StoreError> {
+    pub(super) async fn own(self, caller: &Caller) -> Result<Option<Agent>, StoreError> {
         match caller.agent() {
             Some(own) => self.engine.agent(&caller.teamspace, own.clone()).await,
             None => Ok(None),
@@ -123,8 +124,39 @@ impl Access<'_> {
         self,
         caller: &Caller,
         of: ListOf,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Page, StoreError> {
+        self.list_kept(caller, of, before, limit, |_| true).await
+    }
+
+    /// The open handoffs that the caller may read and that the filter keeps.
+    pub async fn open_handoffs(
+        self,
+        caller: &Caller,
+        of: HandoffFilter,
+        filter: &OpenFilter,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Page, StoreError> {
+        let kind = self.own(caller).await?.map(|own| own.kind);
+        let now = self.engine.clock.now();
+        let keep = |state: &State| {
+            let State::Handoff(handoff) = state else { return false };
+            filter.keeps(handoff, caller, kind, now)
+        };
+        let party = only_party(filter, caller, kind);
+        let of = ListOf::Handoffs(HandoffFilter { is_open: true, party, ..of });
+        self.list_kept(caller, of, before, limit, keep).await
+    }
+
+    pub(super) async fn list_kept(
+        self,
+        caller: &Caller,
+        of: ListOf,
         mut before: Option<u64>,
         limit: usize,
+        keep: impl Fn(&State) -> bool,
     ) -> Result<Page, StoreError> {
         let limit = limit.clamp(1, LIST_ROWS_MAX);
         let mut items = Vec::new();
@@ -143,6 +175,9 @@ impl Access<'_> {
                 n_looked_through += 1;
                 before = Some(row.row);
                 let Some(state) = self.engine.read().listed_state(&row).await? else { continue };
+                if !keep(&state) {
+                    continue;
+                }
                 let state = Arc::new(state);
                 if self.may_read(caller, &row.stream, &state).await? {
                     let (stream, position, changed_at) = (row.stream, row.position, row.at);
@@ -213,6 +248,22 @@ impl Access<'_> {
             }
         }
     }
+}
+
+/// The only agent whose handoffs a filter can keep, if there is one. What waits for an agent is
+/// found among those that it sent or got.
+fn only_party(filter: &OpenFilter, caller: &Caller, kind: Option<Kind>) -> Option<AgentId> {
+    match &filter.waiting_for {
+        Some(WaitingFor::Agent(agent)) => Some(agent.clone()),
+        Some(WaitingFor::Caller) if may_act_for_others(caller, kind) => None,
+        Some(WaitingFor::Caller) => caller.agent().cloned(),
+        Some(WaitingFor::Role(_)) | None => None,
+    }
+}
+
+/// Whether handoffs between other agents can wait for it.
+fn may_act_for_others(caller: &Caller, kind: Option<Kind>) -> bool {
+    kind == Some(Kind::Human) || caller.is_coordinator() || caller.roles.contains(&Role::Reviewer)
 }
 
 pub(super) fn handoff_stream(teamspace: &TeamspaceId, id: HandoffId) -> Stream {

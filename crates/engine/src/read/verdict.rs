@@ -64,6 +64,8 @@ impl Engine {
                 | Event::Approved(_)
                 | Event::Refused(_)
                 | Event::Activated(_)
+                | Event::Progressed(_)
+                | Event::Recalled(_)
                 | Event::CompletionStarted(_)
                 | Event::Confirmed(_)
                 | Event::Disputed(_)

@@ -371,8 +371,7 @@ impl Engine {
         let (notifier, status) = turn.notifier(reservation);
         let state = Arc::new(change.state);
         let next = Latest { state: Some(Arc::clone(&state)), position, head, at: now, status };
-        let done =
-            Done { subject: asked.stream.subject.to_string(), position, outcome: change.outcome };
+        let done = Done { subject: asked.stream.subject.text(), position, outcome: change.outcome };
         let key = asked.key.map(|key| self.keyed_outcome(asked.scope(key), key, &done, now));
         let state_text = json::text_of(state.as_ref(), STATE_BYTES);
         let (stream, head) = (asked.stream, &head);

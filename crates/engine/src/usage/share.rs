@@ -44,9 +44,12 @@ impl Bucket {
         if full_at <= empty {
             return Ok(Bucket { full_at });
         }
+        let limit = limits.of(quota).unwrap_or(size);
+        if n > size {
+            return Err(Rejection::LargerThanQuota { quota, limit });
+        }
         let wait_ms = (full_at - empty).div_ceil(NANOS_PER_MS);
         let retry_after = Span::from_millis(i64::try_from(wait_ms).unwrap_or(i64::MAX));
-        let limit = limits.of(quota).unwrap_or(size);
         Err(Rejection::QuotaReached { quota, limit, retry_after })
     }
 

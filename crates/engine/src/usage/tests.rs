@@ -75,6 +75,15 @@ fn a_refusal_says_when_it_is_free_again() {
     assert!(usage.send(&ana, 1, at(30)).is_ok(), "waited as told");
 }
 
+#[test]
+fn what_is_more_than_the_whole_quota_is_not_told_to_wait() {
+    let quota = Quota::MemberKibPerMinute;
+    let usage = with(&[(quota, 2)]);
+    let refused = usage.send(&agent("bob"), 3 * 1024, at(0)).err();
+    assert_eq!(refused, Some(Rejection::LargerThanQuota { quota, limit: 2 }));
+    assert!(usage.send(&agent("bob"), 2 * 1024, at(0)).is_ok(), "it took nothing");
+}
+
 fn written(name: &str, n_bytes: u64) -> Written {
     let principal = agent(name).principal;
     let opened = Some((Thing::Handoff, Some(principal.clone())));

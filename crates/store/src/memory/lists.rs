@@ -1,7 +1,7 @@
 //! Which streams are in which list.
 
 use engine::ports::store::{HandoffFilter, InboxStatus, ListOf, MessageFilter};
-use protocol::handoff::Handoff;
+use protocol::handoff::{Handoff, Status};
 use protocol::message::Message;
 use protocol::step::State;
 use protocol::transfer::Transfer;
@@ -68,4 +68,9 @@ fn passes(filter: &HandoffFilter, handoff: &Handoff) -> bool {
         && filter.from_agent.as_ref().is_none_or(|agent| handoff.from() == agent)
         && filter.to_agent.as_ref().is_none_or(|agent| handoff.to() == Some(agent))
         && filter.status.is_none_or(|status| handoff.status() == status)
+        && filter
+            .party
+            .as_ref()
+            .is_none_or(|agent| handoff.from() == agent || handoff.to() == Some(agent))
+        && !(filter.is_open && handoff.status() == Status::Closed)
 }

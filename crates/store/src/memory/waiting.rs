@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use engine::ports::store::{Listed, WAITING_COUNT_MAX};
-use protocol::ids::{AgentId, ConversationId, TeamspaceId};
+use engine::ports::store::{Listed, Place, WAITING_COUNT_MAX};
+use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::Stream;
 use protocol::queue::OrderKey;
 use protocol::time::Time;
@@ -32,13 +32,30 @@ impl Tables {
         wanted.take(limit).collect()
     }
 
+    pub(super) fn calling_queues(
+        &self,
+        teamspace: &TeamspaceId,
+        after: Option<&AgentId>,
+        limit: usize,
+    ) -> Vec<AgentId> {
+        let own = self.streams.iter().filter(|(stream, _)| stream.teamspace == *teamspace);
+        let callbacks = own.filter_map(|(_, row)| row.state.as_conversation()?.callback.as_ref());
+        let queues: BTreeSet<_> = callbacks.map(|callback| callback.queue.clone()).collect();
+        let wanted = queues.into_iter().filter(|queue| after.is_none_or(|after| queue > after));
+        wanted.take(limit).collect()
+    }
+
     pub(super) fn waiting_listed(
         &self,
         teamspace: &TeamspaceId,
         queue: &AgentId,
+        after: Option<Place>,
         limit: usize,
     ) -> Vec<Listed> {
+        let after = after.map(|(order, id)| (order, id.to_string()));
         let mut waiting: Vec<_> = self.waiting_in(teamspace, queue).collect();
+        waiting
+            .retain(|(order, id, _)| after.as_ref().is_none_or(|it| (*order, id) > (it.0, &it.1)));
         waiting.sort();
         let streams = waiting.into_iter().map(|(_, _, stream)| stream).take(limit);
         streams.map(|stream| self.streams[stream].listed(stream)).collect()
@@ -48,7 +65,7 @@ impl Tables {
         &self,
         teamspace: &TeamspaceId,
         queue: &AgentId,
-        before: Option<(OrderKey, ConversationId)>,
+        before: Option<Place>,
     ) -> usize {
         let before = before.map(|(order, id)| (order, id.to_string()));
         let is_before = |(order, id): (OrderKey, String)| match &before {

@@ -2,19 +2,20 @@
 //! and the lists of both.
 
 use engine::ports::store::{
-    Commit, ConversationFilter, List, Listed, Sequenced, WAITING_COUNT_MAX, within_read,
+    Commit, ConversationFilter, List, Listed, Place, Sequenced, WAITING_COUNT_MAX, within_read,
 };
 use protocol::conversation::Conversation;
-use protocol::ids::{AgentId, ConversationId, TeamspaceId};
+use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::Stream;
-use protocol::queue::OrderKey;
 use protocol::transfer::Transfer;
 use rusqlite::types::Value;
-use rusqlite::{Connection, Result, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, Result, params, params_from_iter};
 
 use super::rows::{count, listed, number, readable, row_below, sequenced};
+use super::transfer_rows;
 
-/// Writes the snapshot and the new lines of the transcript. Returns the row.
+/// Writes the snapshot, the new lines of the transcript, and what happened to its transfer.
+/// Returns the row.
 pub fn put(
     connection: &Connection,
     commit: &Commit,
@@ -68,6 +69,7 @@ pub fn put(
             )?
             .execute(params![row, line.number, first_seq + line.event as u64])?;
     }
+    transfer_rows::put(connection, commit, last_seq)?;
     Ok(row)
 }
 
@@ -141,20 +143,49 @@ pub fn waiting_queues(
 const WAITING_QUEUES: &str = "SELECT DISTINCT waits_in FROM conversations
  WHERE teamspace = ?1 AND waits_in > ?2 ORDER BY waits_in LIMIT ?3";
 
+/// One step of the index for each queue, however many customers it shall call.
+pub fn calling_queues(
+    connection: &Connection,
+    teamspace: &TeamspaceId,
+    after: Option<&AgentId>,
+    limit: usize,
+) -> Result<Vec<AgentId>> {
+    let mut next = connection.prepare_cached(NEXT_CALLING_QUEUE)?;
+    let mut last = after.map(ToString::to_string).unwrap_or_default();
+    let mut found = Vec::new();
+    while found.len() < limit {
+        let name: Option<String> =
+            next.query_row(params![teamspace.as_str(), last], |row| row.get(0)).optional()?;
+        let Some(name) = name else { break };
+        found.extend(name.parse().ok());
+        last = name;
+    }
+    Ok(found)
+}
+
+const NEXT_CALLING_QUEUE: &str = "SELECT calls_in FROM conversations
+ WHERE teamspace = ?1 AND calls_in > ?2 ORDER BY calls_in LIMIT 1";
+
 pub fn waiting(
     connection: &Connection,
     teamspace: &TeamspaceId,
     queue: &AgentId,
+    after: Option<Place>,
     limit: usize,
 ) -> Result<Vec<Listed>> {
-    let values = params![teamspace.as_str(), queue.as_str(), count(limit)];
+    let (order, id) = match after {
+        Some((order, id)) => (order.as_millis(), id.to_string()),
+        None => (i64::MIN, String::new()),
+    };
+    let values = params![teamspace.as_str(), queue.as_str(), order, id, count(limit)];
     readable(connection.prepare_cached(WAITING)?.query_map(values, listed)?)
 }
 
 const WAITING: &str = "SELECT row, teamspace, 'conversation/' || id, state, position, last_seq, at,
        head, mac
-  FROM conversations WHERE teamspace = ?1 AND waits_in = ?2
- ORDER BY waits_order, id LIMIT ?3";
+  FROM conversations
+ WHERE teamspace = ?1 AND waits_in = ?2 AND (waits_order, id) > (?3, ?4)
+ ORDER BY waits_order, id LIMIT ?5";
 
 pub fn callbacks(
     connection: &Connection,
@@ -175,7 +206,7 @@ pub fn n_waiting(
     connection: &Connection,
     teamspace: &TeamspaceId,
     queue: &AgentId,
-    before: Option<(OrderKey, ConversationId)>,
+    before: Option<Place>,
 ) -> Result<usize> {
     let (order, id) = match before {
         Some((order, id)) => (order.as_millis(), id.to_string()),
@@ -224,13 +255,15 @@ mod tests {
         let place = [Value::from(9), Value::from("id".to_owned())];
         let limit = [Value::from(50)];
         let waiting: Vec<Value> = queue.iter().chain(&limit).cloned().collect();
-        let counted = queue.iter().chain(&place).chain(&limit).cloned().collect();
+        let counted: Vec<Value> = queue.iter().chain(&place).chain(&limit).cloned().collect();
         let callbacks = (CALLBACKS, waiting.clone(), "conversations_callbacks");
+        let calling = (NEXT_CALLING_QUEUE, queue.to_vec(), "conversations_callbacks");
         for (sql, values, index) in [
-            (WAITING_QUEUES, waiting.clone(), "conversations_waiting"),
-            (WAITING, waiting, "conversations_waiting"),
+            (WAITING_QUEUES, waiting, "conversations_waiting"),
+            (WAITING, counted.clone(), "conversations_waiting"),
             (N_WAITING, counted, "conversations_waiting"),
             callbacks,
+            calling,
         ] {
             let plan = self::plan(&connection, sql, values);
             let by_index = |step: &String| step.contains(index);

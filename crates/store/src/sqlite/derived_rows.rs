@@ -250,15 +250,17 @@ pub fn place_rows(connection: &Connection) -> Result<Vec<(String, i64)>> {
         .collect()
 }
 
-/// How many messages of a thread were not purged.
-pub fn n_in_thread(
+/// When the messages of a thread that were not purged were sent, in their order.
+pub fn times_in_thread(
     connection: &Connection,
     teamspace: &TeamspaceId,
     thread_id: &str,
-) -> Result<u64> {
-    connection
-        .prepare_cached("SELECT count(*) FROM messages WHERE teamspace = ?1 AND thread_id = ?2")?
-        .query_row(params![teamspace.as_str(), thread_id], |row| row.get(0))
+) -> Result<Vec<i64>> {
+    let sql =
+        "SELECT created_at FROM messages WHERE teamspace = ?1 AND thread_id = ?2 ORDER BY row";
+    let mut times = connection.prepare_cached(sql)?;
+    let times = times.query_map(params![teamspace.as_str(), thread_id], |row| row.get(0))?;
+    times.collect()
 }
 
 /// Purged messages are kept with the other streams.

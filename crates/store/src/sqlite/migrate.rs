@@ -6,10 +6,10 @@ use std::path::Path;
 
 use rusqlite::{Connection, Result};
 
-use super::OpenError;
+use super::{OpenError, transfer_rows};
 
 /// In order; the index plus one is the version. A released one is never edited.
-const MIGRATIONS: [&str; 12] = [
+const MIGRATIONS: [&str; 13] = [
     include_str!("../../migrations/0001_ledger.sql"),
     include_str!("../../migrations/0002_outbox.sql"),
     include_str!("../../migrations/0003_messages.sql"),
@@ -22,7 +22,11 @@ const MIGRATIONS: [&str; 12] = [
     include_str!("../../migrations/0010_outbox_by_teamspace.sql"),
     include_str!("../../migrations/0011_row_macs.sql"),
     include_str!("../../migrations/0012_teamspaces_begun.sql"),
+    include_str!("../../migrations/0013_transfer_records.sql"),
 ];
+
+/// The migration whose tables follow from the ledger.
+const TRANSFER_RECORDS: u32 = 13;
 
 pub fn run(connection: &mut Connection, path: &Path) -> std::result::Result<(), OpenError> {
     let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
@@ -33,6 +37,9 @@ pub fn run(connection: &mut Connection, path: &Path) -> std::result::Result<(), 
         }
         let transaction = connection.transaction().map_err(failed)?;
         transaction.execute_batch(migration).map_err(failed)?;
+        if version == TRANSFER_RECORDS {
+            transfer_rows::fill(&transaction).map_err(failed)?;
+        }
         transaction.pragma_update(None, "user_version", version).map_err(failed)?;
         transaction.commit().map_err(failed)?;
     }
@@ -90,6 +97,13 @@ pub fn known_version(connection: &Connection, path: &Path) -> std::result::Resul
     };
     if found > newest_version() {
         return Err(OpenError::Newer { path: path.to_owned(), found, known: newest_version() });
+    }
+    if (1..newest_version()).contains(&found) {
+        // No migration can be sure of what it changes.
+        let difference = differences(connection).map_err(failed)?.into_iter().next();
+        if let Some(difference) = difference {
+            return Err(OpenError::Changed { path: path.to_owned(), found, difference });
+        }
     }
     Ok(found)
 }

@@ -19,6 +19,7 @@ use tokio::sync::oneshot;
 
 use super::audit_rows::{self, DocumentRow, LedgerRow, SnapshotPlace, SnapshotRow, TranscriptRow};
 use super::derived_rows::{self, HoldRow, OutboxRow, OutcomeRow, PartyRow};
+use super::transfer_rows::{self, StoredTransfer};
 use super::{OpenError, broken, marks, migrate, open_for_reading, rows, usage_rows};
 
 /// One per core of a small machine: reads are short and come from the page cache. One more is for
@@ -303,9 +304,36 @@ impl ReadOnly {
         derived_rows::place_rows(&self.connection).map_err(broken)
     }
 
-    /// How many messages of a thread were not purged.
-    pub fn n_in_thread(&self, teamspace: &TeamspaceId, thread: &str) -> Result<u64, StoreError> {
-        derived_rows::n_in_thread(&self.connection, teamspace, thread).map_err(broken)
+    /// The transfer that an entry requested.
+    pub fn transfer_row(&self, seq: u64) -> Result<Option<StoredTransfer>, StoreError> {
+        transfer_rows::stored_at(&self.connection, seq).map_err(broken)
+    }
+
+    /// All transfers after a row, at most `limit`.
+    pub fn transfer_rows(
+        &self,
+        after: i64,
+        limit: usize,
+    ) -> Result<Vec<StoredTransfer>, StoreError> {
+        transfer_rows::stored(&self.connection, after, limit).map_err(broken)
+    }
+
+    /// When people were last rung, by teamspace and person, those after one of them.
+    pub fn last_rings(
+        &self,
+        after: (&str, &str),
+        limit: usize,
+    ) -> Result<Vec<(String, String, i64)>, StoreError> {
+        transfer_rows::stored_rings(&self.connection, after, limit).map_err(broken)
+    }
+
+    /// When the messages of a thread that were not purged were sent, in their order.
+    pub fn times_in_thread(
+        &self,
+        teamspace: &TeamspaceId,
+        thread: &str,
+    ) -> Result<Vec<i64>, StoreError> {
+        derived_rows::times_in_thread(&self.connection, teamspace, thread).map_err(broken)
     }
 
     /// How many messages of a teamspace were purged.

@@ -1,10 +1,9 @@
-//! The read side: every query of the store, and how rows become values again.
+//! The read side: the queries of single rows and of streams, and how rows become values again.
 
 use std::collections::VecDeque;
 
 use engine::ports::store::{
-    HandoffFilter, KeyScope, List, ListOf, Listed, RecordedOutcome, Sequenced, Snapshot,
-    within_read,
+    KeyScope, List, ListOf, Listed, RecordedOutcome, Sequenced, Snapshot, within_read,
 };
 use protocol::canonical::Hash;
 use protocol::ids::{InvalidId, TeamspaceId};
@@ -12,9 +11,9 @@ use protocol::ledger::{Body, Entry, Stream, Subject};
 use protocol::step::HoldState;
 use protocol::time::Time;
 use rusqlite::types::{Type, Value};
-use rusqlite::{Connection, OptionalExtension, Result, Row, ffi, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, Result, Row, ffi, params};
 
-use super::{conversation_rows, message_rows};
+use super::{conversation_rows, handoff_rows, message_rows};
 
 pub const ENTRY_COLUMNS: &str = "seq, teamspace, subject, position, name, version, actor, at, \
                                  salt, body, commitment, hash, prev_seq";
@@ -260,7 +259,7 @@ fn walk_back(
 
 pub fn list(connection: &Connection, list: &List) -> Result<Vec<Listed>> {
     match &list.of {
-        ListOf::Handoffs(filter) => list_handoffs(connection, list, filter),
+        ListOf::Handoffs(filter) => handoff_rows::list(connection, list, filter),
         ListOf::Messages(filter) => message_rows::list_messages(connection, list, filter),
         ListOf::Inbox { agent, status } => {
             message_rows::list_inbox(connection, list, agent, *status)
@@ -271,50 +270,13 @@ pub fn list(connection: &Connection, list: &List) -> Result<Vec<Listed>> {
         ListOf::Graphs => list_streams(connection, list, "graph"),
         ListOf::Sessions => list_streams(connection, list, "session"),
         ListOf::Webhooks => list_streams(connection, list, "webhook"),
-        ListOf::Waiting { queue } => {
-            conversation_rows::waiting(connection, &list.teamspace, queue, list.limit)
+        ListOf::Waiting { queue, after } => {
+            conversation_rows::waiting(connection, &list.teamspace, queue, *after, list.limit)
         }
         ListOf::Callbacks { queue } => {
             conversation_rows::callbacks(connection, &list.teamspace, queue, list.limit)
         }
     }
-}
-
-fn list_handoffs(
-    connection: &Connection,
-    list: &List,
-    filter: &HandoffFilter,
-) -> Result<Vec<Listed>> {
-    let (sql, values) = handoffs_query(list, filter);
-    readable(connection.prepare_cached(&sql)?.query_map(params_from_iter(values), listed)?)
-}
-
-/// Each combination of filters finds its rows in order in an index; a test checks the query plan.
-fn handoffs_query(list: &List, filter: &HandoffFilter) -> (String, Vec<Value>) {
-    let mut sql =
-        "SELECT row, teamspace, 'handoff/' || id, state, position, last_seq, at, head, mac
-                   FROM handoffs WHERE teamspace = ? AND row < ?"
-            .to_owned();
-    let mut values = vec![Value::from(list.teamspace.to_string()), row_below(list)];
-    let wanted = [
-        ("task_id", filter.task_id.as_ref().map(ToString::to_string)),
-        ("from_agent", filter.from_agent.as_ref().map(ToString::to_string)),
-        ("to_agent", filter.to_agent.as_ref().map(ToString::to_string)),
-        ("status", filter.status.map(|status| status.to_string())),
-    ];
-    for (column, value) in wanted {
-        if let Some(value) = value {
-            // Named in the query so that the index of the open ones can be used for it.
-            if column == "status" && value != "closed" {
-                sql.push_str(" AND status <> 'closed'");
-            }
-            sql.push_str(&format!(" AND {column} = ?"));
-            values.push(Value::from(value));
-        }
-    }
-    sql.push_str(" ORDER BY row DESC LIMIT ?");
-    values.push(Value::from(count(list.limit)));
-    (sql, values)
 }
 
 fn list_streams(connection: &Connection, list: &List, kind: &str) -> Result<Vec<Listed>> {
@@ -436,35 +398,4 @@ pub fn count(limit: usize) -> i64 {
 /// A cursor from a caller may be beyond every number of the database.
 pub fn number(place: u64) -> i64 {
     i64::try_from(place).unwrap_or(i64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_list_sorts_or_scans() {
-        let mut connection = Connection::open_in_memory().unwrap();
-        crate::sqlite::migrate::run(&mut connection, "test".as_ref()).unwrap();
-        crate::sqlite::keep_plans(&connection).unwrap();
-        let statuses = [None, Some("proposed"), Some("closed")];
-        for choice in 0..24 {
-            let wants = |bit: u32| (choice / 3) & (1 << bit) != 0;
-            let filter = HandoffFilter {
-                task_id: wants(0).then(|| "T-1".parse().unwrap()),
-                from_agent: wants(1).then(|| "alice".parse().unwrap()),
-                to_agent: wants(2).then(|| "bob".parse().unwrap()),
-                status: statuses[choice % 3].map(|status| status.parse().unwrap()),
-            };
-            let teamspace = TeamspaceId::default_teamspace();
-            let of = ListOf::Handoffs(filter.clone());
-            let list = List { teamspace, of, before: None, limit: 50 };
-            let (sql, values) = handoffs_query(&list, &filter);
-            let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
-            let plan = statement.query_map(params_from_iter(values), |row| row.get(3)).unwrap();
-            let plan: Vec<String> = plan.map(|step| step.unwrap()).collect();
-            let [step] = plan.as_slice() else { panic!("{filter:?}: {plan:?}") };
-            assert!(step.contains("USING INDEX") && step.contains("row<?"), "{filter:?}: {step}");
-        }
-    }
 }

@@ -145,17 +145,18 @@ impl<'c> Statements<'c> {
         {
             return Ok(Err(used));
         }
+        let subject = commit.stream.subject.text();
         self.write_holds(commit)?;
         if let Some(erased) = &erased {
             erase::erase(self.connection, erased)?;
         }
-        let last_seq =
-            self.write_entries(commit, next_seq, known.map_or(0, |known| known.last_seq))?;
+        let prev_seq = known.map_or(0, |known| known.last_seq);
+        let last_seq = self.write_entries(commit, &subject, next_seq, prev_seq)?;
         if let Some(document) = &commit.document {
             self.document.execute(params![last_seq, document.hash, document.text])?;
         }
-        self.write_deadlines(commit)?;
-        self.write_effects(commit)?;
+        self.write_deadlines(commit, &subject)?;
+        self.write_effects(commit, &subject)?;
         let row = self.write_snapshot(commit, known.as_ref(), last_seq)?;
         if erased.is_some() {
             erase::done(self.connection)?;
@@ -267,8 +268,13 @@ impl<'c> Statements<'c> {
         Ok(())
     }
 
-    fn write_entries(&mut self, commit: &Commit, next_seq: u64, mut prev_seq: u64) -> Result<u64> {
-        let subject = commit.stream.subject.to_string();
+    fn write_entries(
+        &mut self,
+        commit: &Commit,
+        subject: &str,
+        next_seq: u64,
+        mut prev_seq: u64,
+    ) -> Result<u64> {
         let mut position = commit.expected_position;
         for (seq, entry) in (next_seq..).zip(&commit.entries) {
             position += 1;
@@ -297,12 +303,8 @@ impl<'c> Statements<'c> {
         Ok(prev_seq)
     }
 
-    fn write_deadlines(&mut self, commit: &Commit) -> Result<()> {
-        if commit.disarm.is_empty() && commit.arm.is_empty() {
-            return Ok(());
-        }
+    fn write_deadlines(&mut self, commit: &Commit, subject: &str) -> Result<()> {
         let teamspace = commit.stream.teamspace.as_str();
-        let subject = commit.stream.subject.to_string();
         for deadline in &commit.disarm {
             self.disarm.execute(params![
                 deadline.due.as_millis(),
@@ -323,12 +325,8 @@ impl<'c> Statements<'c> {
     }
 
     /// Few commits begin or end an effect, so these statements are not kept prepared.
-    fn write_effects(&self, commit: &Commit) -> Result<()> {
-        if commit.end.is_empty() && commit.begin.is_empty() {
-            return Ok(());
-        }
+    fn write_effects(&self, commit: &Commit, subject: &str) -> Result<()> {
         let teamspace = commit.stream.teamspace.as_str();
-        let subject = commit.stream.subject.to_string();
         for effect in &commit.end {
             self.connection
                 .prepare_cached(

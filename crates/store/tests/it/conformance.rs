@@ -21,6 +21,8 @@ mod reads;
 #[cfg(test)]
 mod slots;
 mod sqlite_only;
+#[cfg(test)]
+mod transfers;
 
 /// Runs each row once for every store.
 macro_rules! exercise {
@@ -89,6 +91,9 @@ exercise! {
         those_who_wait_are_listed_by_queue_and_place
         a_transcript_is_read_by_numbers
         what_was_erased_keeps_its_number;
+    transfers:
+        transfers_are_listed_by_every_filter_and_page
+        the_last_ring_of_each_person_is_known;
     outbox:
         an_effect_is_claimed_by_one_at_a_time
         effects_are_claimed_and_released_by_their_kind

@@ -10,6 +10,8 @@ use protocol::queue::Flow;
 use protocol::time::{Span, Time};
 use serde::Deserialize;
 
+use super::service_times::{Histogram, ServiceTimes};
+
 /// Older measurements say nothing about now.
 const DURING: Span = Span::from_minutes(15);
 
@@ -25,6 +27,7 @@ const NEWEST_SHARE: f64 = 0.1;
 #[derive(Debug, Default)]
 pub struct Flows {
     known: Mutex<FlowTable>,
+    times: Mutex<ServiceTimes>,
 }
 
 type Queue = (TeamspaceId, AgentId);
@@ -44,6 +47,7 @@ struct Measured {
 impl Flows {
     /// Updates the measurements with an entry about a transfer.
     pub fn apply(&self, entry: &Entry) {
+        self.times().apply(entry);
         #[derive(Deserialize)]
         struct Body {
             transfer: TransferId,
@@ -91,6 +95,16 @@ impl Flows {
         let handle_time = handle_ms.map(|ms| Span::from_millis(ms as i64));
         let n_assigned = u32::try_from(n_assigned).unwrap_or(u32::MAX);
         Flow { slots, handle_time, n_assigned, during: DURING }
+    }
+
+    /// How long customers waited for a first answer, and how long they were with people.
+    pub fn service_times(&self) -> (Histogram, Histogram) {
+        let times = self.times();
+        (times.waits.clone(), times.handles.clone())
+    }
+
+    fn times(&self) -> MutexGuard<'_, ServiceTimes> {
+        self.times.lock().expect("nothing panics in here")
     }
 
     fn known(&self) -> MutexGuard<'_, FlowTable> {

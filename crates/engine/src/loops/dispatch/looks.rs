@@ -12,16 +12,17 @@ use protocol::time::Time;
 use protocol::transfer::{self, Transfer};
 
 use crate::loops::Queues;
-use crate::ports::store::StoreReads;
+use crate::ports::store::{Listed, Place, StoreReads};
 use crate::road::submit::SubmitError;
 use crate::turns::in_turn;
 
 /// Queues are looked through in pages of this size.
 const QUEUES_READ: usize = 200;
 
-/// Conversations of a queue that are considered in one look. Later ones are considered once those
-/// before them are assigned.
-const WAITING_MAX: usize = 256;
+/// Conversations that are read of a queue at a time. A look considers those at its front, and as
+/// many after the place to which earlier looks have come, so that it sees everyone who waits in
+/// turn, and costs the same however many these are.
+const WAITING_READ: usize = 256;
 
 /// Queues and conversations that are looked at in one turn.
 pub const TURN_STEPS: usize = 16;
@@ -34,7 +35,12 @@ pub(super) struct Looks {
     waiting: BTreeSet<TeamspaceId>,
     /// The teamspace whose turn was last.
     served: Option<TeamspaceId>,
+    /// How far earlier looks have come in queues that are too long for one.
+    places: Places,
 }
+
+/// By queue.
+type Places = BTreeMap<(TeamspaceId, AgentId), Place>;
 
 /// How far the look at a teamspace has come.
 #[derive(Debug, Default)]
@@ -51,8 +57,11 @@ struct Look {
 
 #[derive(Debug)]
 struct OpenQueue {
+    id: AgentId,
     settings: Settings,
     waiting: VecDeque<Stream>,
+    /// Where the part at the front ends, if there may be more; until the further part is read.
+    front_end: Option<Place>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,30 +111,41 @@ impl Queues<'_> {
         let next = in_turn(&looks.due, looks.served.as_ref()).next();
         let Some(teamspace) = next.map(|(teamspace, _)| teamspace.clone()) else { return Ok(0) };
         looks.served = Some(teamspace.clone());
-        let look = looks.due.get_mut(&teamspace).expect("it is due");
-        let mut n_offered = 0;
+        let Looks { due, places, .. } = &mut *looks;
+        let look = due.get_mut(&teamspace).expect("it is due");
+        let (mut n_offered, mut is_over) = (0, false);
         for _ in 0..TURN_STEPS {
-            match self.step(&teamspace, look).await? {
+            match self.step(&teamspace, look, places).await? {
                 Step::Looked => {}
                 Step::Offered => n_offered += 1,
                 Step::Over => {
-                    looks.end(&teamspace);
+                    is_over = true;
                     break;
                 }
             }
         }
+        if is_over {
+            looks.end(&teamspace);
+        }
         Ok(n_offered)
     }
 
-    async fn step(self, teamspace: &TeamspaceId, look: &mut Look) -> Result<Step, SubmitError> {
+    async fn step(
+        self,
+        teamspace: &TeamspaceId,
+        look: &mut Look,
+        places: &mut Places,
+    ) -> Result<Step, SubmitError> {
         let Look { people, queues, last_read, queue, .. } = look;
-        if let (Some(OpenQueue { settings, waiting }), Some(people)) = (&mut *queue, &mut *people) {
-            return match waiting.pop_front() {
+        if let (Some(open), Some(people)) = (&mut *queue, &mut *people) {
+            return match open.waiting.pop_front() {
                 // Nobody can take more, in any queue.
                 _ if people.is_empty() => Ok(Step::Over),
-                Some(stream) => self.offer(stream, settings, people).await,
+                Some(stream) => self.offer(stream, &open.settings, people).await,
                 None => {
-                    *queue = None;
+                    if !self.read_further(teamspace, open, places).await? {
+                        *queue = None;
+                    }
                     Ok(Step::Looked)
                 }
             };
@@ -148,10 +168,34 @@ impl Queues<'_> {
         if people.is_none() {
             *people = Some(self.people(teamspace).await?);
         }
-        let rows = self.engine.store.waiting(teamspace, &next, WAITING_MAX).await?;
+        let rows = self.engine.store.waiting(teamspace, &next, None, WAITING_READ).await?;
+        let front_end = end_of(&rows);
+        if front_end.is_none() {
+            places.remove(&(teamspace.clone(), next.clone()));
+        }
         let waiting = rows.into_iter().map(|row| row.stream).collect();
-        *queue = Some(OpenQueue { settings, waiting });
+        *queue = Some(OpenQueue { id: next, settings, waiting, front_end });
         Ok(Step::Looked)
+    }
+
+    /// Reads the part of a long queue whose turn it is, after the part at the front. Returns
+    /// whether there is one.
+    async fn read_further(
+        self,
+        teamspace: &TeamspaceId,
+        open: &mut OpenQueue,
+        places: &mut Places,
+    ) -> Result<bool, SubmitError> {
+        let Some(front) = open.front_end.take() else { return Ok(false) };
+        let key = (teamspace.clone(), open.id.clone());
+        let after = places.remove(&key).filter(|place| *place > front).unwrap_or(front);
+        let store = &self.engine.store;
+        let rows = store.waiting(teamspace, &open.id, Some(after), WAITING_READ).await?;
+        if let Some(end) = end_of(&rows) {
+            places.insert(key, end);
+        }
+        open.waiting = rows.into_iter().map(|row| row.stream).collect();
+        Ok(true)
     }
 
     async fn offer(
@@ -186,6 +230,14 @@ impl Queues<'_> {
         self.engine.roster.assigned(&teamspace, &chosen, now);
         Ok(Step::Offered)
     }
+}
+
+/// The place of the last conversation of a full page: there may be more after it.
+fn end_of(rows: &[Listed]) -> Option<Place> {
+    let last = rows.last().filter(|_| rows.len() == WAITING_READ)?;
+    let state = State::from_text(&last.state_text).ok()?;
+    let conversation = state.as_conversation()?;
+    Some((conversation.open_transfer()?.waiting()?.order, conversation.id))
 }
 
 /// The person to offer a transfer to: never one who declined it or takes part in it, and one who

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use protocol::agent::{Agent, Kind, slot_prefix};
+use protocol::agent::{Agent, Kind, Presence, slot_prefix};
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::Entry;
 use protocol::queue::Candidate;
@@ -38,12 +38,14 @@ struct Team {
 struct Notes {
     /// People who have changed since they were read.
     changed: BTreeSet<AgentId>,
-    /// When each person was last assigned a conversation, since the start.
+    /// When each person was last assigned a conversation, as far as it was noted or read.
     last_assigned_at: HashMap<AgentId, Time>,
 }
 
 #[derive(Debug, Default)]
 struct People {
+    /// The times of the last rings were read, with those before the start.
+    are_rings_read: bool,
     /// `None` for a person who is to be read again.
     known: BTreeMap<AgentId, Option<Agent>>,
     is_read: bool,
@@ -58,7 +60,10 @@ impl Roster {
     }
 
     pub fn assigned(&self, teamspace: &TeamspaceId, agent: &AgentId, at: Time) {
-        self.of(teamspace).notes().last_assigned_at.insert(agent.clone(), at);
+        let team = self.of(teamspace);
+        let mut notes = team.notes();
+        let last = notes.last_assigned_at.entry(agent.clone()).or_insert(at);
+        *last = at.max(*last);
     }
 
     /// Notes assignments that were not made by this loop, such as a person's own pick.
@@ -104,6 +109,20 @@ impl Queues<'_> {
         Ok(shift)
     }
 
+    /// The people of a queue who are not offline, in the order of their names, at most `limit`.
+    pub async fn members(
+        self,
+        teamspace: &TeamspaceId,
+        queue: &Agent,
+        limit: usize,
+    ) -> Result<Vec<Agent>, StoreError> {
+        let team = self.engine.roster.of(teamspace);
+        let people = self.refreshed(teamspace, &team).await?;
+        let here = people.known.values().flatten().filter(|it| it.presence() != Presence::Offline);
+        let members = here.filter(|person| is_in_queue(person, queue));
+        Ok(members.take(limit).cloned().collect())
+    }
+
     /// The people of a teamspace who can take another conversation now.
     pub(super) async fn people(
         self,
@@ -139,6 +158,10 @@ impl Queues<'_> {
             self.read_directory(teamspace, &mut people).await?;
             people.is_read = true;
         }
+        if !people.are_rings_read {
+            self.read_last_rings(teamspace, team).await?;
+            people.are_rings_read = true;
+        }
         let changed: Vec<_> = people.known.iter().filter(|(_, known)| known.is_none()).collect();
         let changed: Vec<AgentId> = changed.into_iter().map(|(id, _)| id.clone()).collect();
         for id in changed {
@@ -148,6 +171,22 @@ impl Queues<'_> {
             };
         }
         Ok(people)
+    }
+
+    /// The person idle longest is the same one before and after a restart.
+    async fn read_last_rings(self, teamspace: &TeamspaceId, team: &Team) -> Result<(), StoreError> {
+        let mut after = None;
+        loop {
+            let store = &self.engine.store;
+            let page = store.last_rings(teamspace, after.as_ref(), LIST_ROWS_MAX).await?;
+            let Some((last, _)) = page.last() else { return Ok(()) };
+            after = Some(last.clone());
+            let mut notes = team.notes();
+            for (agent, at) in page {
+                let known = notes.last_assigned_at.entry(agent).or_insert(at);
+                *known = at.max(*known);
+            }
+        }
     }
 
     async fn read_directory(

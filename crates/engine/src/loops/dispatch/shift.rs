@@ -2,10 +2,12 @@
 
 use protocol::ids::{AgentId, ConversationId, TeamspaceId};
 use protocol::queue::{EstimatedWait, estimate};
+use protocol::time::Time;
 use protocol::transfer::Transfer;
 
 use crate::loops::Queues;
 use crate::ports::store::{Listed, StoreError, StoreReads};
+use crate::ports::transfers::{TransferList, TransfersOf};
 
 /// The people of a queue who are there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +34,19 @@ impl Queues<'_> {
         queue: &AgentId,
         limit: usize,
     ) -> Result<Vec<Listed>, StoreError> {
-        self.engine.store.waiting(teamspace, queue, limit).await
+        self.engine.store.waiting(teamspace, queue, None, limit).await
+    }
+
+    /// Since when the customer waits who has waited longest in a queue, also while it rings.
+    pub async fn longest_waits_since(
+        self,
+        teamspace: &TeamspaceId,
+        queue: &AgentId,
+    ) -> Result<Option<Time>, StoreError> {
+        let (teamspace, of) = (teamspace.clone(), TransfersOf::WaitingIn(queue.clone()));
+        let list = TransferList { teamspace, of, after: None, limit: 1 };
+        let first = self.engine.store.transfers(list).await?.pop();
+        Ok(first.and_then(|first| first.record.waiting_since))
     }
 
     /// The conversations whose customers a queue shall call, the next one first, at most `limit`.

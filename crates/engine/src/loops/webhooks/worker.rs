@@ -65,6 +65,8 @@ struct Progress {
     n_unwritten: u32,
     /// Failed tries of the next delivery.
     n_failed: u32,
+    /// How often it was refused for its content.
+    n_refused: u32,
     failing_since: Option<Time>,
     /// When the next delivery is tried again, as long as the terms stay.
     retry: Option<(Time, Terms)>,
@@ -225,7 +227,7 @@ impl Serving {
         let event = followed.cursor(self.engine.cursor_key()).to_owned();
         let failure = match self.post(webhook, followed).await {
             Ok(()) => {
-                progress.n_failed = 0;
+                (progress.n_failed, progress.n_refused) = (0, 0);
                 progress.failing_since = None;
                 progress.n_unwritten += 1;
                 self.status().failing = None;
@@ -241,7 +243,8 @@ impl Serving {
             self.pause(PauseCause::Gone, &failure.detail).await?;
             return Ok(Some(Next::Now));
         }
-        if failure.is_about_content() && progress.n_failed >= REFUSALS_MAX {
+        progress.n_refused += u32::from(failure.is_about_content());
+        if failure.is_about_content() && progress.n_refused >= REFUSALS_MAX {
             if webhook.set_aside.len() >= SET_ASIDE_MAX {
                 self.pause(PauseCause::SetAside, &failure.detail).await?;
                 return Ok(Some(Next::Now));
@@ -249,7 +252,7 @@ impl Serving {
             let (name, attempts) = (entry.name.to_string(), progress.n_failed);
             let aside = SetAside { event, name, attempts, detail: failure.detail };
             self.submit(webhook::Command::SetAside(aside)).await?;
-            progress.n_failed = 0;
+            (progress.n_failed, progress.n_refused) = (0, 0);
             progress.failing_since = None;
             self.status().failing = None;
             return Ok(None);
@@ -297,9 +300,9 @@ impl Serving {
             }
             written => written,
         };
-        let (n_unwritten, n_failed) = (0, 0);
+        let (n_unwritten, n_failed, n_refused) = (0, 0, 0);
         let (failing_since, retry) = (None, None);
-        Ok(Progress { round, seq, written, n_unwritten, n_failed, failing_since, retry })
+        Ok(Progress { round, seq, written, n_unwritten, n_failed, n_refused, failing_since, retry })
     }
 
     async fn write_down(&self, progress: &mut Progress) -> Result<(), StoreError> {

@@ -84,9 +84,17 @@ pub async fn those_who_wait_are_listed_by_queue_and_place(place: Place) {
     for (name, queue) in &queues {
         let here = made.iter().filter(|it| it.0 == name.as_str() && it.1 == queue.as_str());
         let here: Vec<_> = here.collect();
-        let listed = place.store.waiting(name, queue, 100).await.unwrap();
+        let listed = place.store.waiting(name, queue, None, 100).await.unwrap();
         let listed: Vec<_> = listed.into_iter().map(|row| row.stream).collect();
         assert_eq!(listed, here.iter().map(|it| it.3.clone()).collect::<Vec<_>>());
+        for (n_before, (_, _, order, stream)) in here.iter().enumerate() {
+            let Subject::Conversation(id) = stream.subject else { panic!("a conversation") };
+            let after = Some((serde_json::from_value(json!(order)).expect("a place"), id));
+            let rest = place.store.waiting(name, queue, after, 2).await.unwrap();
+            let rest: Vec<_> = rest.into_iter().map(|row| row.stream).collect();
+            let wanted = here.iter().skip(n_before + 1).take(2).map(|it| it.3.clone());
+            assert_eq!(rest, wanted.collect::<Vec<_>>());
+        }
         assert_eq!(place.store.n_waiting(name, queue, None).await.unwrap(), here.len());
         for (n_before, (_, _, order, stream)) in here.into_iter().enumerate() {
             let Subject::Conversation(id) = stream.subject else { panic!("a conversation") };
@@ -133,6 +141,17 @@ pub async fn callbacks_are_listed_by_queue_and_when(place: Place) {
             place.store.commit(track.next(state(&it), 1)).await.expect("it continues");
         }
         made.push((track.stream, (!is_settled).then_some(callback)));
+    }
+    for name in TEAMSPACES {
+        let (mut queues, mut last) = (Vec::new(), None);
+        let store = &place.store;
+        while let Some(next) =
+            store.calling_queues(&teamspace(name), last.as_ref(), 1).await.unwrap().pop()
+        {
+            queues.push(next.to_string());
+            last = Some(next);
+        }
+        assert_eq!(queues, ["first", "second"]);
     }
     for (name, queue) in TEAMSPACES.iter().flat_map(|name| [(name, "first"), (name, "second")]) {
         let of_queue = made.iter().filter_map(|(stream, callback)| {
@@ -223,16 +242,16 @@ fn track(name: &str, number: usize) -> Track {
     Track::new(name, Subject::Conversation(conversation_id(number)))
 }
 
-fn conversation_id(number: usize) -> ConversationId {
+pub fn conversation_id(number: usize) -> ConversationId {
     let id = handoff_id(u32::try_from(number).expect("a small number"));
     id.to_string().parse().expect("an id")
 }
 
-fn state(conversation: &Conversation) -> State {
+pub fn state(conversation: &Conversation) -> State {
     State::Conversation(std::sync::Arc::new(conversation.clone()))
 }
 
-fn conversation(number: usize, holder: &str, status: Status) -> Conversation {
+pub fn conversation(number: usize, holder: &str, status: Status) -> Conversation {
     let setup = Setup {
         opened_by: "agent:shop".to_owned(),
         customer: Default::default(),

@@ -1,5 +1,5 @@
 //! Stores to test, and commits to test them with. The states are plausible and the events are not:
-//! a store must not look into them.
+//! a store must not look into them, but for those of transfers, which it folds into records.
 
 use std::sync::Arc;
 
@@ -216,6 +216,9 @@ fn made(terms: Terms, stage: Stage) -> Made {
         workq: Default::default(),
         work_state: None,
         differences: Vec::new(),
+        progress: None,
+        n_reports: 0,
+        recall: None,
     }
 }
 

@@ -29,12 +29,14 @@ pub async fn handoffs_are_listed_by_every_filter_and_page(place: Place) {
         for task in options(&TASKS) {
             for from in options(&AGENTS[..2]) {
                 for to in options(&AGENTS[1..]) {
-                    for status in Status::ALL.into_iter().map(Some).chain([None]) {
+                    for (status, is_open, party) in statuses() {
                         let filter = HandoffFilter {
                             task_id: task.map(|task| task.parse().unwrap()),
                             from_agent: from.map(id),
                             to_agent: to.map(id),
                             status,
+                            is_open,
+                            party: party.map(id),
                         };
                         n_found += check(&place, &made, name, filter).await;
                     }
@@ -47,6 +49,14 @@ pub async fn handoffs_are_listed_by_every_filter_and_page(place: Place) {
     assert_eq!(pages(&place, "third", &of, 3).await, Vec::<Stream>::new());
 }
 
+/// Each status alone, all, all that are open, and those of one agent.
+fn statuses() -> impl Iterator<Item = (Option<Status>, bool, Option<&'static str>)> {
+    let each = Status::ALL.into_iter().map(|status| (Some(status), false, None));
+    let party = Some(AGENTS[1]);
+    let open = [(None, true, None), (Some(Status::Closed), true, None), (None, true, party)];
+    each.chain([(None, false, None), (None, false, party)]).chain(open)
+}
+
 /// Each filter, read in pages of one, three and all, newest first.
 async fn check(place: &Place, made: &[Made], in_teamspace: &str, filter: HandoffFilter) -> usize {
     let is_wanted = |made: &&Made| {
@@ -56,6 +66,11 @@ async fn check(place: &Place, made: &[Made], in_teamspace: &str, filter: Handoff
             && filter.from_agent.as_ref().is_none_or(|from| handoff.from() == from)
             && filter.to_agent.as_ref().is_none_or(|to| handoff.to() == Some(to))
             && filter.status.is_none_or(|status| handoff.status() == status)
+            && filter
+                .party
+                .as_ref()
+                .is_none_or(|it| handoff.from() == it || handoff.to() == Some(it))
+            && (handoff.status() != Status::Closed || !filter.is_open)
     };
     let expected: Vec<Stream> =
         made.iter().rev().filter(is_wanted).map(|made| made.stream.clone()).collect();

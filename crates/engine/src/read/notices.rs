@@ -1,0 +1,471 @@
+//! What agents are told about handoffs. Notices are derived from the ledger: an index in memory
+//! has the newest of each mailbox, grouped by handoff, so a step costs no write. Each agent keeps a
+//! cursor of what it has read.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use protocol::agent::{Agent, Kind};
+use protocol::caller::{Caller, Role};
+use protocol::handoff::notices::{Form, Notice, NoticeKind, notices};
+use protocol::handoff::waits::Waiter;
+use protocol::ids::{AgentId, HandoffId, TeamspaceId};
+use protocol::ledger::Subject;
+use protocol::sealed_cursor::{Purpose, Scope};
+use protocol::step::{Event, State};
+use protocol::time::{Span, Time};
+use tokio::sync::watch;
+
+use crate::Engine;
+use crate::ledger::feed::{Followed, Follower};
+use crate::ports::store::{ListOf, StoreError};
+use crate::read::Read;
+use crate::read::query::LIST_ROWS_MAX;
+
+/// The handoffs that a mailbox has notices about. Beyond it, those that moved last are kept.
+pub const NOTICE_HANDOFFS_MAX: usize = 256;
+
+/// The steps that are kept of a handoff in a mailbox. More than there are kinds, so that only a
+/// step whose kind is told again by a later one is left out.
+pub const NOTICE_STEPS_MAX: usize = 32;
+
+/// The steps that are kept of a teamspace. Beyond it, the older half is left out.
+pub const NOTICE_TEAMSPACE_STEPS_MAX: usize = 100_000;
+
+/// After a start, this many entries of the ledger are read for notices.
+pub const NOTICE_ENTRIES_MAX: u64 = 500_000;
+
+/// The newest agents and tokens among which a coordinator is looked for. If it is not among them,
+/// senders are told of escalations too.
+pub const COORDINATOR_ROWS_MAX: usize = LIST_ROWS_MAX;
+
+const _: () = assert!(NOTICE_STEPS_MAX > NoticeKind::ALL.len());
+
+/// Between two looks at the ledger. A reader does not wait for it.
+const PAUSE: Span = Span::from_millis(200);
+
+/// The notices of all mailboxes.
+#[derive(Debug, Default)]
+pub(crate) struct NoticeIndex {
+    /// Where the index reads on. The lock is held while a page is read.
+    follower: tokio::sync::Mutex<Option<Follower>>,
+    mailboxes: Mutex<Mailboxes>,
+}
+
+#[derive(Debug, Default)]
+struct Mailboxes {
+    of: HashMap<TeamspaceId, TeamMailboxes>,
+    /// The entries up to here were not looked at.
+    begins_after: u64,
+}
+
+/// The mailboxes of a teamspace.
+#[derive(Debug, Default)]
+struct TeamMailboxes {
+    of: HashMap<Reader, Mailbox>,
+    n_steps: usize,
+    /// The steps up to here were left out.
+    begins_after: u64,
+}
+
+/// Whose mailbox it is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Reader {
+    Agent(AgentId),
+    Approvers,
+    Verifiers,
+}
+
+/// Digests, the one that changed last at the end.
+#[derive(Debug, Default)]
+struct Mailbox {
+    digests: VecDeque<Digest>,
+    /// Steps up to here were left out.
+    begins_after: u64,
+}
+
+/// The steps of one handoff that a reader is told.
+#[derive(Debug)]
+struct Digest {
+    handoff: HandoffId,
+    to: Waiter,
+    steps: VecDeque<Step>,
+}
+
+#[derive(Debug, Clone)]
+struct Step {
+    seq: u64,
+    at: Time,
+    kind: NoticeKind,
+    form: Form,
+    actor: Arc<str>,
+}
+
+/// What a caller is told, the handoff that changed first at the beginning.
+#[derive(Debug, Clone, Default)]
+pub struct NoticePage {
+    pub about: Vec<Told>,
+    /// All notices up to here are on this page or were on one before.
+    pub until: Option<u64>,
+    pub has_more: bool,
+    /// There may be older notices after the cursor that the index no longer has.
+    pub is_incomplete: bool,
+}
+
+/// What a caller is told about one handoff.
+#[derive(Debug, Clone)]
+pub struct Told {
+    pub handoff: HandoffId,
+    /// In their order, each once.
+    pub kinds: Vec<NoticeKind>,
+    pub n_steps: usize,
+    /// Of the last step.
+    pub at: Time,
+    pub actor: Arc<str>,
+}
+
+/// Keeps the index close to the end of the ledger, so that readers need not wait for it.
+pub(crate) async fn run(engine: Engine, mut stopped: watch::Receiver<bool>) {
+    let keeping_up = async {
+        loop {
+            if let Err(error) = engine.read().keep_notices_up(u64::MAX).await {
+                tracing::error!(%error, "the ledger could not be read for notices");
+            }
+            engine.clock.sleep(PAUSE).await;
+        }
+    };
+    tokio::select! {
+        () = keeping_up => {}
+        _ = stopped.wait_for(|stopped| *stopped) => {}
+    }
+}
+
+impl Read<'_> {
+    /// What the caller is told after a place in the ledger; by default after what it has read.
+    pub async fn notices(
+        self,
+        caller: &Caller,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<NoticePage, StoreError> {
+        let newest = self.engine.store.newest().await?;
+        self.keep_notices_up(newest).await?;
+        let own = match caller.agent() {
+            Some(own) => self.engine.agent(&caller.teamspace, own.clone()).await?,
+            None => None,
+        };
+        let after =
+            after.unwrap_or_else(|| own.as_ref().map_or(0, |own| self.read_until(own, caller)));
+        let (mut told, mut page) = {
+            let mailboxes = self.engine.notices.mailboxes();
+            mailboxes.told(caller, own.as_ref(), after)
+        };
+        if told.iter().any(|(_, step)| step.form == Form::WithoutCoordinators)
+            && self.has_coordinator(&caller.teamspace).await?
+        {
+            told.retain(|(_, step)| step.form != Form::WithoutCoordinators);
+        }
+        page.gather(told, limit.clamp(1, LIST_ROWS_MAX));
+        Ok(page)
+    }
+
+    /// The place in the ledger up to which the caller has read its notices.
+    pub async fn notices_read_until(self, caller: &Caller) -> Result<u64, StoreError> {
+        let Some(own) = caller.agent() else { return Ok(0) };
+        let own = self.engine.agent(&caller.teamspace, own.clone()).await?;
+        Ok(own.map_or(0, |own| self.read_until(&own, caller)))
+    }
+
+    fn read_until(self, own: &Agent, caller: &Caller) -> u64 {
+        let scope = Scope { teamspace: &caller.teamspace, purpose: Purpose::Events };
+        let cursor = self.engine.cursor_key.open(scope, &own.notices.read_until);
+        cursor.map_or(0, |cursor| cursor.sequence)
+    }
+
+    /// Reads on at least until this entry, if there is one.
+    async fn keep_notices_up(self, until: u64) -> Result<(), StoreError> {
+        let index = &self.engine.notices;
+        loop {
+            // Others may look at the index between two pages.
+            let mut following = index.follower.lock().await;
+            let follower = match &mut *following {
+                Some(follower) => follower,
+                None => {
+                    let newest = self.engine.store.newest().await?;
+                    let begins_after = newest.saturating_sub(NOTICE_ENTRIES_MAX);
+                    index.mailboxes().begins_after = begins_after;
+                    following.insert(self.engine.ledger().follow(begins_after))
+                }
+            };
+            if follower.cursor() >= until {
+                return Ok(());
+            }
+            let page = follower.available().await?;
+            if page.is_empty() {
+                return Ok(());
+            }
+            let mut mailboxes = index.mailboxes();
+            for followed in &page {
+                mailboxes.take_in(followed);
+            }
+        }
+    }
+
+    /// Whether an agent or a token has the role.
+    async fn has_coordinator(self, teamspace: &TeamspaceId) -> Result<bool, StoreError> {
+        let now = self.engine.clock.now();
+        let is_one = |state: &State| {
+            let of_token = || {
+                let State::Token(token) = state else { return None };
+                token.bearer(now).map(|_| &token.grant.roles)
+            };
+            let roles = state.as_agent().map(|agent| &agent.roles).or_else(of_token);
+            roles.is_some_and(|roles| roles.contains(&Role::Coordinator))
+        };
+        for of in [ListOf::Agents, ListOf::Tokens] {
+            let page = self.list(teamspace, of, None, COORDINATOR_ROWS_MAX).await?;
+            if page.items.iter().any(|item| is_one(&item.state)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl NoticeIndex {
+    fn mailboxes(&self) -> MutexGuard<'_, Mailboxes> {
+        self.mailboxes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Mailboxes {
+    fn take_in(&mut self, followed: &Followed) {
+        let entry = &followed.sequenced.entry;
+        let Subject::Handoff(handoff) = entry.stream.subject else { return };
+        let Some(Event::Handoff(event)) = followed.event() else { return };
+        for Notice { kind, to, form } in notices(event, &entry.actor) {
+            let reader = match (&to, form) {
+                // The message itself is the notice.
+                (_, Form::Message) => continue,
+                (Waiter::Agent(agent), _) => Reader::Agent(agent.clone()),
+                (Waiter::Approver { .. }, _) => Reader::Approvers,
+                (Waiter::Verifier { .. }, _) => Reader::Verifiers,
+                (Waiter::Coordinator | Waiter::Parts | Waiter::Server, _) => continue,
+            };
+            let (seq, at, actor) = (followed.seq(), entry.at, Arc::clone(&entry.actor));
+            let step = Step { seq, at, kind, form, actor };
+            let team = self.of.entry(entry.stream.teamspace.clone()).or_default();
+            team.add(reader, handoff, to, step);
+        }
+    }
+
+    /// The steps that a caller is told, and a page without them.
+    fn told(
+        &self,
+        caller: &Caller,
+        own: Option<&Agent>,
+        after: u64,
+    ) -> (Vec<(HandoffId, Step)>, NoticePage) {
+        let mut begins_after = self.begins_after;
+        let mut told = Vec::new();
+        if let Some(team) = self.of.get(&caller.teamspace) {
+            begins_after = begins_after.max(team.begins_after);
+            let own_mailbox = caller.agent().map(|agent| Reader::Agent(agent.clone()));
+            let kind = own.map(|own| own.kind);
+            for reader in own_mailbox.into_iter().chain([Reader::Approvers, Reader::Verifiers]) {
+                let Some(mailbox) = team.of.get(&reader) else { continue };
+                if matches!(reader, Reader::Agent(_)) {
+                    begins_after = begins_after.max(mailbox.begins_after);
+                }
+                for digest in mailbox.digests.iter().filter(|digest| digest.is_for(caller, kind)) {
+                    let is_wanted = |step: &&Step| {
+                        step.seq > after
+                            && !own.is_some_and(|own| own.notices.muted.contains(&step.kind))
+                    };
+                    let steps = digest.steps.iter().filter(is_wanted);
+                    told.extend(steps.map(|step| (digest.handoff, step.clone())));
+                }
+            }
+        }
+        (told, NoticePage { is_incomplete: after < begins_after, ..NoticePage::default() })
+    }
+}
+
+impl TeamMailboxes {
+    fn add(&mut self, reader: Reader, handoff: HandoffId, to: Waiter, step: Step) {
+        let mailbox = self.of.entry(reader).or_default();
+        self.n_steps = self.n_steps + 1 - mailbox.add(handoff, to, step);
+        if self.n_steps > NOTICE_TEAMSPACE_STEPS_MAX {
+            self.leave_out_the_older_half();
+        }
+    }
+
+    fn leave_out_the_older_half(&mut self) {
+        let digests = self.of.values().flat_map(|mailbox| &mailbox.digests);
+        let mut all: Vec<u64> = digests.flat_map(|it| &it.steps).map(|step| step.seq).collect();
+        let middle = all.len() / 2;
+        let (_, newest_out, _) = all.select_nth_unstable(middle);
+        self.begins_after = *newest_out;
+        for mailbox in self.of.values_mut() {
+            for digest in &mut mailbox.digests {
+                digest.steps.retain(|step| step.seq > self.begins_after);
+            }
+            mailbox.digests.retain(|digest| !digest.steps.is_empty());
+        }
+        self.of.retain(|_, mailbox| !mailbox.digests.is_empty());
+        let digests = self.of.values().flat_map(|mailbox| &mailbox.digests);
+        self.n_steps = digests.map(|digest| digest.steps.len()).sum();
+    }
+}
+
+impl Mailbox {
+    /// Returns how many steps made room.
+    fn add(&mut self, handoff: HandoffId, to: Waiter, step: Step) -> usize {
+        let known = self.digests.iter().rposition(|digest| digest.handoff == handoff);
+        let mut digest = known
+            .and_then(|index| self.digests.remove(index))
+            .unwrap_or_else(|| Digest { handoff, to: to.clone(), steps: VecDeque::new() });
+        digest.to = to;
+        digest.steps.push_back(step);
+        let mut n_out = 0;
+        if digest.steps.len() > NOTICE_STEPS_MAX {
+            digest.leave_out_a_repeated_kind();
+            n_out += 1;
+        }
+        self.digests.push_back(digest);
+        if self.digests.len() > NOTICE_HANDOFFS_MAX
+            && let Some(oldest) = self.digests.pop_front()
+        {
+            n_out += oldest.steps.len();
+            self.begins_after = oldest.steps.back().map_or(self.begins_after, |step| step.seq);
+        }
+        n_out
+    }
+}
+
+impl Digest {
+    fn is_for(&self, caller: &Caller, kind: Option<Kind>) -> bool {
+        let is_sender = match &self.to {
+            // The server sends it a message.
+            Waiter::Verifier { sender, .. } => caller.agent() == Some(sender),
+            Waiter::Agent(_)
+            | Waiter::Approver { .. }
+            | Waiter::Coordinator
+            | Waiter::Parts
+            | Waiter::Server => false,
+        };
+        self.to.is(caller, kind) && !is_sender
+    }
+
+    /// The oldest of them.
+    fn leave_out_a_repeated_kind(&mut self) {
+        let is_repeated = |index: usize| {
+            let kind = self.steps[index].kind;
+            self.steps.iter().skip(index + 1).any(|later| later.kind == kind)
+        };
+        let repeated = (0..self.steps.len()).find(|index| is_repeated(*index));
+        self.steps.remove(repeated.expect("there are more steps than kinds"));
+    }
+}
+
+impl NoticePage {
+    /// Groups the steps by handoff, in their order, until the page has as many handoffs as it may.
+    fn gather(&mut self, mut steps: Vec<(HandoffId, Step)>, limit: usize) {
+        steps.sort_by_key(|(_, step)| step.seq);
+        let mut places: HashMap<HandoffId, usize> = HashMap::new();
+        for (handoff, step) in steps {
+            let place = places.get(&handoff).copied();
+            if place.is_none() && self.about.len() == limit {
+                self.has_more = true;
+                break;
+            }
+            let Step { seq, at, kind, actor, .. } = step;
+            let place = place.unwrap_or_else(|| {
+                places.insert(handoff, self.about.len());
+                let (kinds, actor) = (Vec::new(), Arc::clone(&actor));
+                self.about.push(Told { handoff, kinds, n_steps: 0, at, actor });
+                self.about.len() - 1
+            });
+            let told = &mut self.about[place];
+            told.n_steps += 1;
+            if !told.kinds.contains(&kind) {
+                told.kinds.push(kind);
+            }
+            (told.at, told.actor) = (at, actor);
+            self.until = Some(seq);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn handoff(number: u128) -> HandoffId {
+        HandoffId::new(uuid::Uuid::from_u128(number))
+    }
+
+    fn step(seq: u64, kind: NoticeKind) -> Step {
+        Step { seq, at: Time::from_millis(0), kind, form: Form::Derived, actor: "agent:a".into() }
+    }
+
+    fn to_bob() -> Waiter {
+        Waiter::Agent("bob".parse().unwrap())
+    }
+
+    /// Steps of handoffs that take turns are told once each, whatever the size of a page is.
+    #[test]
+    fn pages_have_every_step_once() {
+        for limit in 1..8 {
+            let steps: Vec<_> = (1..=60_u64)
+                .map(|seq| (handoff(u128::from(seq * seq % 7)), step(seq, NoticeKind::Accepted)))
+                .collect();
+            let (mut after, mut n_told) = (0, 0);
+            loop {
+                let rest = steps.iter().filter(|(_, step)| step.seq > after).cloned().collect();
+                let mut page = NoticePage::default();
+                page.gather(rest, limit);
+                assert!(page.about.len() <= limit);
+                n_told += page.about.iter().map(|told| told.n_steps).sum::<usize>();
+                after = page.until.unwrap();
+                if !page.has_more {
+                    break;
+                }
+            }
+            assert_eq!((n_told, after), (60, 60), "limit {limit}");
+        }
+    }
+
+    #[test]
+    fn a_full_handoff_keeps_the_newest_step_of_each_kind() {
+        let mut mailbox = Mailbox::default();
+        let first = NoticeKind::ALL.into_iter().take(5);
+        let many = std::iter::repeat_n(NoticeKind::SlaExtended, 100);
+        for (seq, kind) in (1..).zip(first.clone().chain(many)) {
+            mailbox.add(handoff(1), to_bob(), step(seq, kind));
+        }
+        let steps = &mailbox.digests[0].steps;
+        assert_eq!(steps.len(), NOTICE_STEPS_MAX);
+        let kinds: Vec<_> = steps.iter().take(5).map(|step| step.kind).collect();
+        assert_eq!(kinds, first.collect::<Vec<_>>());
+        assert_eq!(steps.back().map(|step| step.seq), Some(105));
+    }
+
+    #[test]
+    fn a_teamspace_keeps_its_newest_steps() {
+        let mut team = TeamMailboxes::default();
+        let n_agents = 1_000;
+        for seq in 1..=3 * NOTICE_TEAMSPACE_STEPS_MAX as u64 {
+            let agent = format!("a{}", seq % n_agents).parse().unwrap();
+            let about = handoff(u128::from(seq / n_agents));
+            team.add(Reader::Agent(agent), about, to_bob(), step(seq, NoticeKind::Accepted));
+            assert!(team.n_steps <= NOTICE_TEAMSPACE_STEPS_MAX);
+        }
+        let digests = team.of.values().flat_map(|mailbox| &mailbox.digests);
+        let counted: usize = digests.map(|digest| digest.steps.len()).sum();
+        assert_eq!(counted, team.n_steps);
+        assert!(team.begins_after > 0);
+        let mut kept = team.of.values().flat_map(|mailbox| &mailbox.digests);
+        assert!(kept.all(|digest| digest.steps.iter().all(|it| it.seq > team.begins_after)));
+    }
+}
