@@ -31,6 +31,7 @@ use engine::ledger::witness::Witness;
 use protocol::wake::WakeKey;
 use tokio::sync::watch;
 
+use crate::large_bodies::LargeBodies;
 use crate::listen::ConnectionCounts;
 use crate::proxy::TrustedProxies;
 use crate::slow_lane::SlowLane;
@@ -108,7 +109,10 @@ impl Api {
 
     /// Counts here who uses how much of the processor. Connections go by the same.
     pub fn with_slow_lane(mut self, slow_lane: Arc<SlowLane>) -> Self {
-        self.gateway.set(|gateway| gateway.slow_lane = slow_lane);
+        self.gateway.set(|gateway| {
+            gateway.large_bodies = LargeBodies::new(Arc::clone(&slow_lane));
+            gateway.slow_lane = slow_lane;
+        });
         self
     }
 

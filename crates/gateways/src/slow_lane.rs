@@ -12,13 +12,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::http::{HeaderMap, header};
-use engine::ports::clock::{Stopwatch, pause};
+use engine::ports::clock::Stopwatch;
 use engine::slow_thread;
-use protocol::caller::{Caller, Principal};
 use protocol::ids::TeamspaceId;
 use tokio::runtime::Handle;
 use tokio::task::{AbortHandle, JoinHandle};
+
+use crate::large_bodies::Size;
 
 /// What a teamspace may use of each processor before the rest runs in the slow lane, while others
 /// call.
@@ -36,25 +36,6 @@ const OTHERS_SECONDS: f64 = 60.0;
 
 /// One that used less than this lately is forgotten if there are too many.
 const FORGOTTEN_SECONDS: f64 = 0.000_5;
-
-/// The body of a request that is large.
-const LARGE_BYTES: u64 = 16 * 1024;
-
-/// What a body counts as at most, and one of unknown length: the longest that is read by default.
-const COUNTED_BYTES_MAX: u64 = 1024 * 1024;
-
-/// What a teamspace may send in large bodies before it has to wait, while others call.
-const LARGE_BYTES_AT_ONCE: f64 = 4.0 * 1024.0 * 1024.0;
-
-/// How fast it may go on then. The store takes a few milliseconds for a megabyte, and everybody
-/// waits for the store.
-const LARGE_BYTES_PER_SECOND: f64 = 1024.0 * 1024.0;
-
-/// What customers leave of it to the members of their teamspace.
-const KEPT_FOR_MEMBERS: f64 = LARGE_BYTES_AT_ONCE / 2.0;
-
-/// How long a large body may have to wait; otherwise its request is refused.
-const LARGE_WAIT_SECONDS_MAX: f64 = 5.0;
 
 /// How long a connection stays in the slow lane before it is decided again.
 const STAY: Duration = Duration::from_secs(1);
@@ -99,8 +80,6 @@ struct Used {
 struct Recent {
     seconds: f64,
     at: f64,
-    /// When all large bodies so far are paid for.
-    large_until: f64,
 }
 
 impl Recent {
@@ -164,30 +143,15 @@ impl SlowLane {
         share * self.n_processors * REMEMBERED_SECONDS
     }
 
-    /// How long a request has to wait, or, as an error, when to try again.
-    fn wait_seconds(&self, owner: &Owner, who: Who, size: Size) -> Result<f64, f64> {
-        let now = self.clock.seconds();
-        let mut used = self.lock();
-        if size == Size::Small || self.runtimes.is_none() || !used.has_others(owner, now) {
-            return Ok(0.0);
-        }
-        let recent = used.of(owner, now);
-        let paid_at = recent.large_until.max(now);
-        let wait = paid_at - now - LARGE_BYTES_AT_ONCE / LARGE_BYTES_PER_SECOND;
-        let wait_max = match who {
-            Who::Member => LARGE_WAIT_SECONDS_MAX,
-            Who::Customer => -KEPT_FOR_MEMBERS / LARGE_BYTES_PER_SECOND,
-        };
-        if wait > wait_max {
-            return Err((wait - wait_max).max(1.0));
-        }
-        recent.large_until = paid_at + size.seconds();
-        Ok(wait.max(0.0))
+    #[cfg(test)]
+    pub fn note_call(&self, teamspace: &TeamspaceId) {
+        self.count(&Owner::Teamspace(teamspace.clone()), Size::Small, 0.0);
     }
 
-    /// Of a request that was given up while it waited.
-    fn give_back(&self, owner: &Owner, size: Size) {
-        self.lock().of(owner, self.clock.seconds()).large_until -= size.seconds();
+    /// Whether another teamspace called lately, so that the shares count.
+    pub fn has_others(&self, teamspace: &TeamspaceId) -> bool {
+        let owner = Owner::Teamspace(teamspace.clone());
+        self.runtimes.is_some() && self.lock().has_others(&owner, self.clock.seconds())
     }
 
     fn lock(&self) -> MutexGuard<'_, Used> {
@@ -220,46 +184,11 @@ impl Used {
     fn of(&mut self, owner: &Owner, now: f64) -> &mut Recent {
         if !self.owners.contains_key(owner) {
             if self.owners.len() >= OWNERS_MAX {
-                self.owners.retain(|_, recent| {
-                    recent.at(now) > FORGOTTEN_SECONDS || recent.large_until > now
-                });
+                self.owners.retain(|_, recent| recent.at(now) > FORGOTTEN_SECONDS);
             }
             self.owners.insert(owner.clone(), Recent::default());
         }
         self.owners.get_mut(owner).expect("it was just made")
-    }
-}
-
-/// What is known of the work of a request before it begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Size {
-    Small,
-    /// It has a large body, or one of unknown length.
-    Large {
-        n_bytes: u64,
-    },
-}
-
-impl Size {
-    pub fn of(headers: &HeaderMap) -> Self {
-        if headers.contains_key(header::TRANSFER_ENCODING) {
-            return Size::Large { n_bytes: COUNTED_BYTES_MAX };
-        }
-        let Some(length) = headers.get(header::CONTENT_LENGTH) else { return Size::Small };
-        let n_bytes = length.to_str().ok().and_then(|text| text.parse().ok());
-        // A longer one is refused before it is read.
-        match n_bytes.unwrap_or(COUNTED_BYTES_MAX).min(COUNTED_BYTES_MAX) {
-            ..=LARGE_BYTES => Size::Small,
-            n_bytes => Size::Large { n_bytes },
-        }
-    }
-
-    fn seconds(self) -> f64 {
-        match self {
-            Size::Small => 0.0,
-            #[expect(clippy::cast_precision_loss, reason = "it is at most a megabyte")]
-            Size::Large { n_bytes } => n_bytes as f64 / LARGE_BYTES_PER_SECOND,
-        }
     }
 }
 
@@ -268,54 +197,13 @@ thread_local! {
     static SAID: RefCell<Option<(Owner, Size)>> = const { RefCell::new(None) };
 }
 
-/// Who sends a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Who {
-    Member,
-    Customer,
-}
-
-/// Its teamspace sent too much in large bodies.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TooMuch {
-    pub retry_seconds: f64,
-}
-
-/// Says whose request it is. If it belongs in the slow lane, its connection goes on there; if its
-/// body is large, it may have to wait.
-pub async fn identify(lane: &SlowLane, caller: &Caller, size: Size) -> Result<(), TooMuch> {
-    let owner = Owner::Teamspace(caller.teamspace.clone());
-    let who = match caller.principal {
-        Principal::Customer(_) => Who::Customer,
-        Principal::Agent(_) | Principal::Operator(_) | Principal::System => Who::Member,
-    };
-    SAID.set(Some((owner.clone(), size)));
-    if !slow_thread::is_slow() && lane.is_for(&owner, size) {
+/// Says whose request it is. If it belongs in the slow lane, its connection goes on there.
+pub async fn identify(lane: &SlowLane, teamspace: &TeamspaceId, size: Size) {
+    let owner = Owner::Teamspace(teamspace.clone());
+    let is_slow = lane.is_for(&owner, size);
+    SAID.set(Some((owner, size)));
+    if is_slow && !slow_thread::is_slow() {
         tokio::task::yield_now().await;
-    }
-    let wait = lane.wait_seconds(&owner, who, size);
-    let wait = wait.map_err(|retry_seconds| TooMuch { retry_seconds })?;
-    if wait > 0.0 {
-        let mut place = Place { lane, owner, size, is_used: false };
-        pause(Duration::from_secs_f64(wait)).await;
-        place.is_used = true;
-    }
-    Ok(())
-}
-
-/// The place of a request that waits. One that is given up is free for others.
-struct Place<'l> {
-    lane: &'l SlowLane,
-    owner: Owner,
-    size: Size,
-    is_used: bool,
-}
-
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        if !self.is_used {
-            self.lane.give_back(&self.owner, self.size);
-        }
     }
 }
 
@@ -405,8 +293,7 @@ impl MeteredTalk {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
+    use engine::ports::clock::pause;
     use tokio::runtime::Runtime;
     use tokio::sync::{mpsc, oneshot};
 
@@ -416,7 +303,7 @@ mod tests {
         name.parse().expect("a teamspace")
     }
 
-    const LARGE: Size = Size::Large { n_bytes: COUNTED_BYTES_MAX };
+    const LARGE: Size = Size::Large { n_bytes: 20_000 };
 
     fn owner(name: &str) -> Owner {
         Owner::Teamspace(teamspace(name))
@@ -445,13 +332,7 @@ mod tests {
         async fn answers_on(&self, name: &'static str, size: Size) -> String {
             let (lane, (answer, answered)) = (Arc::clone(&self.lane), oneshot::channel());
             let talk = async move {
-                let caller = Caller {
-                    teamspace: teamspace(name),
-                    principal: Principal::System,
-                    roles: BTreeSet::new(),
-                    session: String::new(),
-                };
-                identify(&lane, &caller, size).await.expect("it is little");
+                identify(&lane, &teamspace(name), size).await;
                 answer.send(this_thread()).expect("it is waited for");
             };
             run(Arc::clone(&self.lane), Owner::Address(None), Box::pin(talk)).await;
@@ -506,52 +387,6 @@ mod tests {
         while seen.recv().await.expect("it runs") != "slow" {}
         // What it used is forgotten with time.
         while seen.recv().await.expect("it runs") == "slow" {}
-    }
-
-    #[tokio::test]
-    async fn large_bodies_beside_others_wait_and_then_are_refused() {
-        let world = World::new();
-        let wait = |name, who| world.lane.wait_seconds(&owner(name), who, LARGE);
-        let n_at_once = (LARGE_BYTES_AT_ONCE / COUNTED_BYTES_MAX as f64) as usize;
-        world.lane.count(&owner("busy"), Size::Small, 0.0);
-        for _ in 0..10 * n_at_once {
-            assert_eq!(wait("busy", Who::Member), Ok(0.0), "it is alone");
-        }
-        world.lane.count(&owner("calm"), Size::Small, 0.0);
-        let n_taken = (0..).take_while(|_| wait("busy", Who::Customer).is_ok()).count();
-        assert!((1..n_at_once).contains(&n_taken), "the rest is for members: {n_taken}");
-        for _ in n_taken..n_at_once {
-            assert_eq!(wait("busy", Who::Member), Ok(0.0));
-        }
-        let mut waits = Vec::new();
-        let retry = loop {
-            match wait("busy", Who::Member) {
-                Ok(seconds) => waits.push(seconds),
-                Err(retry) => break retry,
-            }
-        };
-        assert!(waits.is_sorted() && waits.len() > 4, "{waits:?}");
-        assert!(waits.iter().all(|seconds| *seconds <= LARGE_WAIT_SECONDS_MAX), "{waits:?}");
-        assert!((1.0..2.0).contains(&retry), "{retry}");
-        world.lane.give_back(&owner("busy"), LARGE);
-        assert!(wait("busy", Who::Member).is_ok(), "one was given up");
-        assert_eq!(wait("calm", Who::Member), Ok(0.0));
-        let small = world.lane.wait_seconds(&owner("busy"), Who::Member, Size::Small);
-        assert_eq!(small, Ok(0.0));
-    }
-
-    #[test]
-    fn what_a_head_says_counts_only_up_to_what_is_read() {
-        let size = |name: header::HeaderName, value: &str| {
-            Size::of(&HeaderMap::from_iter([(name, value.parse().expect("a value"))]))
-        };
-        let of_length = |length: u64| size(header::CONTENT_LENGTH, &length.to_string());
-        assert_eq!(of_length(LARGE_BYTES), Size::Small);
-        assert_eq!(of_length(20_000), Size::Large { n_bytes: 20_000 });
-        for length in [COUNTED_BYTES_MAX, 1_000_000_000_000, u64::MAX] {
-            assert_eq!(of_length(length), LARGE);
-        }
-        assert_eq!(size(header::TRANSFER_ENCODING, "chunked"), LARGE);
     }
 
     #[tokio::test]

@@ -7,20 +7,26 @@ pub mod bundle_view;
 pub mod bundles;
 pub mod by_tools;
 pub mod callbacks;
+pub mod choices;
 pub mod erase;
 pub mod export;
 pub mod graph_operations;
 pub mod graphs;
 pub mod history;
 pub mod lifecycle;
+pub mod model_history;
 pub mod names;
 pub mod operations;
 pub mod queue_news;
+pub mod queue_report;
 pub mod queues;
 pub mod to_people;
+pub mod tool_targets;
 pub mod transcript;
+pub mod transfer_list;
 pub mod transfer_news;
 pub mod transfer_operations;
+pub mod transfer_record;
 pub mod transfer_view;
 pub mod transfers;
 pub mod view;
@@ -43,8 +49,10 @@ pub fn routes(gateway: Gateway) -> Router {
         .route("/v1/conversations/{conversation}/messages/{number}/attachments/{index}", |at| {
             at.get(transcript::download)
         })
+        .route("/v1/conversations/{conversation}/history", |at| at.get(model_history::history))
         .route("/v1/conversations/{conversation}/commands", |at| at.post(lifecycle::route))
         .route("/v1/conversations/{conversation}/agent", |at| at.put(lifecycle::select))
+        .route("/v1/conversations/{conversation}/agents", |at| at.get(choices::list))
         .route("/v1/conversations/{conversation}/tool-calls", |at| at.post(by_tools::called))
         .route("/v1/conversations/{conversation}/tokens", |at| at.post(lifecycle::mint))
         .route("/v1/conversations/{conversation}/close", |at| at.post(lifecycle::close))
@@ -63,6 +71,7 @@ fn with_transfers(routes: Routes<Gateway>) -> Routes<Gateway> {
         .route("/v1/conversations/{conversation}/callbacks", |at| at.post(callbacks::ask))
         .route("/v1/conversations/{conversation}/callbacks/done", |at| at.post(callbacks::settle))
         .route("/v1/bundles/{bundle}", |at| at.get(bundles::show))
+        .route("/v1/transfers", |at| at.get(transfer_list::list))
         .route("/v1/transfers/{transfer}", |at| at.get(transfers::show))
         .route("/v1/transfers/{transfer}/pickup", |at| at.post(transfers::pickup))
         .route("/v1/transfers/{transfer}/accept", |at| at.post(transfers::accept))
@@ -77,5 +86,7 @@ fn with_transfers(routes: Routes<Gateway>) -> Routes<Gateway> {
         .route("/v1/transfers/{transfer}/note", |at| at.post(transfers::note))
         .route("/v1/transfers/{transfer}/whisper", |at| at.post(transfers::whisper))
         .route("/v1/transfers/{transfer}/rate", |at| at.post(transfers::rate))
+        .route("/v1/reports/queues", |at| at.get(queue_report::report))
+        .route("/v1/queues", |at| at.get(queues::list))
         .route("/v1/queues/{queue}", |at| at.get(queues::show).put(queues::configure))
 }

@@ -11,7 +11,9 @@ pub mod erase;
 pub mod lifecycle;
 pub mod negotiation;
 pub mod operations;
+pub mod progress;
 pub mod read;
+pub mod recall;
 pub mod view;
 pub mod workq;
 
@@ -27,6 +29,7 @@ pub fn routes(gateway: Gateway) -> Router {
         .route("/v1/handoffs/drafts", |at| at.post(lifecycle::draft))
         .route("/v1/handoffs/{handoff}", |at| at.get(read::show))
         .route("/v1/handoffs/{handoff}/draft", |at| at.put(lifecycle::edit_draft))
+        .route("/v1/handoffs/{handoff}/discard", |at| at.post(lifecycle::discard))
         .route("/v1/handoffs/{handoff}/initiate", |at| at.post(lifecycle::propose))
         .route("/v1/handoffs/{handoff}/accept", |at| at.post(lifecycle::accept))
         .route("/v1/handoffs/{handoff}/reject", |at| at.post(lifecycle::reject))
@@ -38,6 +41,8 @@ pub fn routes(gateway: Gateway) -> Router {
         .route("/v1/handoffs/{handoff}/reassign", |at| at.post(delegation::reassign))
         .route("/v1/handoffs/{handoff}/extend_sla", |at| at.post(negotiation::extend_sla))
         .route("/v1/handoffs/{handoff}/activate", |at| at.post(lifecycle::activate))
+        .route("/v1/handoffs/{handoff}/progress", |at| at.post(progress::progress))
+        .route("/v1/handoffs/{handoff}/recall", |at| at.post(recall::recall))
         .route("/v1/handoffs/{handoff}/complete", |at| at.post(completion::complete))
         .route("/v1/handoffs/{handoff}/confirm", |at| at.post(completion::confirm))
         .route("/v1/handoffs/{handoff}/dispute", |at| at.post(completion::dispute))

@@ -14,7 +14,7 @@ use super::conversations::operations::CONVERSATIONS;
 use super::conversations::transfer_operations::TRANSFERS;
 use super::feed::operations::FEED;
 use super::handoffs::operations::{ACP, HANDOFFS};
-use super::messages::operations::{MESSAGES, PURGE};
+use super::messages::operations::{MESSAGES, NOTICES, PURGE};
 use super::reference::operations::REFERENCE;
 use super::shared::operation::Operation;
 use super::webhooks::operations::WEBHOOKS;
@@ -33,7 +33,7 @@ impl Operation {
 }
 
 /// The rows of each subject, in the order of the reference.
-const SUBJECTS: [&[Operation]; 16] = [
+const SUBJECTS: [&[Operation]; 17] = [
     &HANDOFFS,
     &CONVERSATIONS,
     &TRANSFERS,
@@ -42,6 +42,7 @@ const SUBJECTS: [&[Operation]; 16] = [
     &MANIFEST,
     &ACP,
     &MESSAGES,
+    &NOTICES,
     &FEED,
     &WEBHOOKS,
     &AGENTS,
@@ -53,7 +54,7 @@ const SUBJECTS: [&[Operation]; 16] = [
 ];
 
 /// All operations, in the order of the reference.
-pub const OPERATIONS: [Operation; COUNT] = {
+pub static OPERATIONS: [Operation; COUNT] = {
     let mut all = [HANDOFFS[0]; COUNT];
     let (mut subject, mut row, mut index) = (0, 0, 0);
     while subject < SUBJECTS.len() {

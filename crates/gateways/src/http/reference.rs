@@ -177,7 +177,10 @@ const TEXT_EXAMPLES: [(&str, &str); 21] = [
     ("export_conversation", "{\"number\":1,\"kind\":\"message\"}\n"),
     (
         "follow_events",
-        "id: 12\nevent: handoff.accepted\ndata: {\"event\":\"handoff.accepted\"}\n\n",
+        concat!(
+            "id: cur_0123456789abcdef0123456789abcdef\nevent: handoff.accepted\n",
+            "data: {\"event\":\"handoff.accepted\"}\n\n"
+        ),
     ),
     ("health", r#"{"status":"alive"}"#),
     ("listen", "event: session.started\ndata: {\"type\":\"session.started\"}\n\n"),

@@ -8,6 +8,7 @@
 mod command;
 mod connection;
 pub mod frame;
+mod places;
 pub mod state;
 mod subscription;
 pub mod typing;

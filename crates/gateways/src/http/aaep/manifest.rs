@@ -14,7 +14,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::http::aaep::state::Aaep;
-use crate::http::admin::teamspaces::runs_the_server;
 use crate::http::shared::auth::Asker;
 use crate::http::shared::input::Write;
 use crate::http::shared::problem::Problem;
@@ -65,7 +64,7 @@ pub async fn keys(State(gateway): State<Aaep>, headers: HeaderMap) -> Response {
 }
 
 pub async fn list(State(gateway): State<Aaep>, asker: Asker) -> Result<Json<KeysView>, Problem> {
-    runs_the_server(asker)?;
+    asker.operator()?.server_operator()?;
     let manifest_signer = manifest_signer(&gateway)?;
     Ok(Json(view(manifest_signer.list())))
 }
@@ -75,7 +74,7 @@ pub async fn rotate(
     write: Write<RotateInput>,
 ) -> Result<Json<KeysView>, Problem> {
     let (write, input) = write.split();
-    runs_the_server(write.asker)?;
+    write.asker.operator()?.server_operator()?;
     let manifest_signer = manifest_signer(&gateway)?;
     let ending = if input.compromised { Ending::Compromised } else { Ending::Retired };
     let seeds = [gateway.engine.new_secret(), gateway.engine.new_secret()];

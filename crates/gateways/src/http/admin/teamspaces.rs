@@ -127,7 +127,7 @@ pub async fn list(
     asker: Asker,
     QueryParameters(input): QueryParameters<PageInput>,
 ) -> Result<Json<ListPage<TeamspaceListed>>, Problem> {
-    runs_the_server(asker)?;
+    asker.operator()?.server_operator()?;
     let limit = parse_limit(input.limit.as_deref())?;
     let after = parse_cursor::<TeamspaceId>(input.cursor.as_deref())?;
     let mut found = gateway.engine.read().teamspaces(after.as_ref(), limit + 1).await?;
@@ -147,7 +147,7 @@ pub async fn create(
     write: Write<CreateInput>,
 ) -> Result<(StatusCode, Json<TeamspaceCreated>), Problem> {
     let (write, input) = write.split();
-    let asker = runs_the_server(write.asker)?;
+    let asker = write.asker.operator()?.server_operator()?;
     let CreateInput { teamspace, operator, name, description, settings } = input;
     // An operator of the server acts in the new teamspace this once, and only if it has no members.
     let caller = Caller { teamspace: teamspace.clone(), ..asker.caller };
@@ -166,18 +166,6 @@ pub async fn create(
     let issued = first_token(&gateway, &caller, operator).await?;
     let created = TeamspaceCreated { teamspace: teamspace.to_string(), issued };
     Ok((StatusCode::CREATED, Json(created)))
-}
-
-/// The owner of the data folder, or an operator of the default teamspace.
-pub fn runs_the_server(asker: Asker) -> Result<Asker, Problem> {
-    let asker = asker.operator()?;
-    match asker.is_server_operator() {
-        true => Ok(asker),
-        false => {
-            let who = "only an operator of the default teamspace may do this";
-            Err(Problem::new("not_allowed", who))
-        }
-    }
 }
 
 /// A teamspace that has members belongs to them, however it was made.

@@ -17,7 +17,6 @@ use protocol::teamspace::Command;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::http::admin::teamspaces::runs_the_server;
 use crate::http::shared::auth::Asker;
 use crate::http::shared::gateway::Gateway;
 use crate::http::shared::input::{QueryParameters, Write};
@@ -82,7 +81,7 @@ pub async fn show(
     let asker = asker.member()?;
     match input.teamspace {
         Some(teamspace) if teamspace != asker.caller.teamspace => {
-            let asker = runs_the_server(asker)?;
+            let asker = asker.operator()?.server_operator()?;
             check_exists(&gateway, &teamspace).await?;
             Ok(Json(view(&gateway, &Caller { teamspace, ..asker.caller })))
         }
@@ -95,7 +94,7 @@ pub async fn set_quotas(
     write: Write<QuotasInput>,
 ) -> Result<Json<UsageView>, Problem> {
     let (write, input) = write.split();
-    let asker = runs_the_server(write.asker)?;
+    let asker = write.asker.operator()?.server_operator()?;
     let QuotasInput { teamspace, quotas } = input;
     check_exists(&gateway, &teamspace).await?;
     let key = write.key.for_action("set_quotas", Some(teamspace.as_str()));

@@ -17,7 +17,7 @@ use crate::http::agents::view::AgentView;
 use crate::http::shared::auth::Asker;
 use crate::http::shared::cursors;
 use crate::http::shared::gateway::Gateway;
-use crate::http::shared::input::{Chosen, Named, QueryParameters, Write};
+use crate::http::shared::input::{Chosen, Named, QueryParameters, Write, parse_flag};
 use crate::http::shared::lookup::stream;
 use crate::http::shared::paging::{ListPage, parse_limit};
 use crate::http::shared::problem::Problem;
@@ -67,7 +67,7 @@ pub async fn list(
     let asker = asker.member()?;
     let limit = parse_limit(input.limit.as_deref())?;
     let before = cursors::row_before(&gateway, &asker.caller, "agents", input.cursor.as_deref())?;
-    let selectable = parse_selectable(input.selectable.as_deref())?;
+    let selectable = parse_flag("selectable", input.selectable.as_deref())?;
     let is_wanted = |agent: &AgentView| {
         input.kind.is_none_or(|kind| agent.kind == kind)
             && input.presence.is_none_or(|presence| agent.presence == Some(presence))
@@ -124,13 +124,4 @@ pub async fn read(gateway: &Gateway, caller: &Caller, id: AgentId) -> Result<Age
     let item = gateway.engine.read().item(&stream(&caller.teamspace, id)).await?;
     let view = item.as_ref().and_then(|item| view::agent(caller, item));
     view.ok_or_else(|| Problem::not_found("agent"))
-}
-
-fn parse_selectable(text: Option<&str>) -> Result<Option<bool>, Problem> {
-    match text {
-        None => Ok(None),
-        Some("true") => Ok(Some(true)),
-        Some("false") => Ok(Some(false)),
-        Some(_) => Err(Problem::schema_invalid("selectable", "true or false")),
-    }
 }

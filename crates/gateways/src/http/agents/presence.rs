@@ -6,6 +6,7 @@ use axum::extract::State;
 use protocol::agent::{Command, Presence};
 use protocol::ids::AgentId;
 use protocol::step;
+use protocol::tools::transcript::HistoryForm;
 use protocol::wake::UrlUse;
 use protocol::warning::Warning;
 use schemars::JsonSchema;
@@ -34,6 +35,10 @@ pub struct EndpointInput {
     #[serde(deserialize_with = "given")]
     #[schemars(transform = protocol::wake::url_or_null_form)]
     pub url: Option<String>,
+    /// The form in which the history of the conversation goes along with each turn; it does not
+    /// when absent.
+    #[serde(default)]
+    pub history: Option<HistoryForm>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -72,9 +77,10 @@ pub async fn set_endpoint(
     let asker = write.asker.operator()?;
     let key = write.key.for_action("set_endpoint", Some(id.as_str()));
     let stream = stream(&asker.caller.teamspace, id.clone());
-    let is_reached = input.url.is_some();
-    let warnings = never_called(&gateway, input.url.as_deref(), UrlUse::Turns);
-    let command = step::Command::Agent(Command::SetEndpoint { url: input.url });
+    let EndpointInput { url, history } = input;
+    let is_reached = url.is_some();
+    let warnings = never_called(&gateway, url.as_deref(), UrlUse::Turns);
+    let command = step::Command::Agent(Command::SetEndpoint { url, history });
     gateway.engine.submit(&asker.caller, stream, command, Some(key)).await?;
     let agent = read(&gateway, &asker.caller, id.clone()).await?;
     let wake_key = gateway.wake_key.as_ref().filter(|_| is_reached);

@@ -4,6 +4,7 @@ use engine::read::query::Item;
 use protocol::agent;
 use protocol::caller::{Caller, Role};
 use protocol::step::State;
+use protocol::tools::transcript::HistoryForm;
 use protocol::visibility::details::sees_urls;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -32,6 +33,9 @@ pub struct AgentView {
     /// Where turns reach it. Shown to operators only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
+    /// The form in which the history goes along with each turn. Shown to operators only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history: Option<HistoryForm>,
     /// Where it is called when it is sent something critical. Shown to operators only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wake: Option<String>,
@@ -52,6 +56,7 @@ pub fn agent(caller: &Caller, item: &Item) -> Option<AgentView> {
         presence_by: by.map(ToString::to_string),
         missed_at: agent.deadlines().first().map(|deadline| deadline.due.to_string()),
         endpoint: agent.endpoint.clone().filter(|_| sees_urls(caller)),
+        history: agent.endpoint_history.filter(|_| sees_urls(caller)),
         wake: agent.wake_url.clone().filter(|_| sees_urls(caller)),
         agent: agent.id.to_string(),
         kind: agent.kind,

@@ -43,6 +43,7 @@ pub async fn announcements(
             | Event::Opened(_)
             | Event::Said(_)
             | Event::NotHeard(_)
+            | Event::Updated(_)
             | Event::Delivered(_)
             | Event::Unreached(_)
             | Event::Callback(_)

@@ -4,22 +4,21 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
-use engine::ports::store::ListOf;
-use engine::read::query::LIST_ROWS_MAX;
 use engine::road::submit::{Done, SubmitError};
-use protocol::agent::{Agent, Kind};
-use protocol::caller::Caller;
+use protocol::agent::Kind;
 use protocol::conversation::command::Route;
 use protocol::conversation::not_heard::Why;
-use protocol::conversation::topology::{Level, Topology};
+use protocol::conversation::part::{self, PARTS_MAX, Part, TEXT_BYTES_MAX};
+use protocol::conversation::topology::Topology;
 use protocol::conversation::{Command, Conversation};
 use protocol::ids::{AgentId, ConversationId, TeamspaceId};
+use protocol::queue::DEFAULT_QUEUE;
 use protocol::rejection::Rejection;
-use protocol::step::State as Aggregate;
+use protocol::route::graph::HUMAN;
 use protocol::tools::answers::{Answers, Called, Redirect, Refusal};
-use protocol::tools::calls::{Call, CallKind, Request, calls};
-use protocol::tools::definitions::{Dialect, HandoffTools, TARGETS_MAX, Target, Tool};
-use protocol::tools::{Form, Malformed};
+use protocol::tools::calls::{Call, CallKind, Goal, Request, calls, words};
+use protocol::tools::definitions::{Dialect, HandoffTools, Target, Tool};
+use protocol::tools::{Form, Malformed, name};
 use protocol::{form, step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,23 +26,28 @@ use serde_json::{Map, Value};
 
 use crate::http::conversations::access::{conversation_of, stream, visible};
 use crate::http::conversations::lifecycle::{Taken, taken};
+use crate::http::conversations::tool_targets::{find, queues, tools_of};
 use crate::http::shared::auth::Asker;
 use crate::http::shared::gateway::Gateway;
 use crate::http::shared::input::{Named, QueryParameters, Write};
-use crate::http::shared::lookup;
 use crate::http::shared::problem::Problem;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CalledInput {
-    /// `openai`, `anthropic` or `langchain`.
+    /// `openai`, `responses`, `anthropic` or `langchain`.
     #[schemars(transform = form::one_of(Form::ALL))]
     pub form: String,
-    /// The assistant's message with the calls.
+    /// The assistant's message with the calls. In `responses`: the response, or an object with
+    /// its `output`.
     #[schemars(with = "Map<String, Value>")]
     pub turn: Value,
     #[serde(default)]
     pub epoch: Option<u64>,
+    /// Whether the customer has the text of the turn already. Otherwise it is said before a
+    /// handoff.
+    #[serde(default)]
+    pub spoken: bool,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -56,6 +60,9 @@ pub struct CalledView {
     pub waiting: Vec<String>,
     /// The handoff that was performed, if there was one.
     pub routed: Option<Taken>,
+    /// The number of the message with the text of the turn, if it was said before the handoff.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub said: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -74,6 +81,7 @@ pub struct ToolsInput {
 pub enum Format {
     #[default]
     OpenAi,
+    Responses,
     Anthropic,
     Mcp,
     JsonSchema,
@@ -104,16 +112,19 @@ pub async fn definitions(
         }
         None => Topology::Free,
     };
-    let tools = tools_of(&gateway, &caller, &topology, &agent).await?;
+    let queues = queues(&gateway, &caller.teamspace).await?;
+    let tools = tools_of(&gateway, &caller, &topology, &agent).await?.with_people(&queues);
     let dialect = match input.format.unwrap_or_default() {
         Format::OpenAi => Dialect::OpenAi,
+        Format::Responses => Dialect::Responses,
         Format::Anthropic => Dialect::Anthropic,
         Format::Mcp => Dialect::Mcp,
         Format::JsonSchema => Dialect::JsonSchema,
     };
     let render = |tool: &Tool| tool.render(dialect);
     let targets = tools.named_targets().map(|(name, id)| (name.to_owned(), id.to_string()));
-    let targets = targets.collect();
+    let person = (name::PERSON.to_owned(), HUMAN.to_owned());
+    let targets = targets.chain([person]).collect();
     Ok(Json(ToolsView { tools: tools.tools().iter().map(render).collect(), targets }))
 }
 
@@ -132,56 +143,93 @@ pub async fn called(
     };
     let form: Form = input.form.parse().map_err(|error| malformed(&error))?;
     let topology = conversation_of(&item)?.setup.topology.clone();
-    let tools = tools_of(&gateway, &caller, &topology, agent).await?;
-    let calls = calls(form, &input.turn, &tools).map_err(|it| malformed(&it.within("turn")))?;
+    // A queue that a call names is looked up by the rules.
+    let tools = tools_of(&gateway, &caller, &topology, agent).await?.with_people(&[]);
+    let in_turn = |it: Malformed| malformed(&it.within("turn"));
+    let calls = calls(form, &input.turn, &tools).map_err(in_turn)?;
+    let words = if input.spoken { Vec::new() } else { words_of(form, &input.turn)? };
     let others = others(&gateway, &caller.teamspace, &calls, &tools).await?;
-    let mut denied: BTreeMap<String, Denied> = BTreeMap::new();
+    let mut denied: BTreeMap<(String, Goal), Denied> = BTreeMap::new();
     loop {
         let mut answers = Answers::decide(calls.clone(), |request| {
-            let Some(target) = tools.target(&request.target) else {
-                return Err(not_offered(agent, request, &others));
-            };
-            match denied.get(&request.target) {
+            let is_person = request.goal != Goal::Agent;
+            let target = if is_person { person() } else { tools.target(&request.target).cloned() };
+            let target = target.ok_or_else(|| not_offered(agent, request, &others))?;
+            match denied.get(&aim(request)) {
                 Some((code, reason)) => Err(Refusal::Denied { code, reason: reason.clone() }),
-                None => Ok(target.clone()),
+                None => Ok(target),
             }
         });
-        let Some(request) = answers.accepted() else {
+        let Some(request) = answers.accepted().cloned() else {
             check_turn(conversation_of(&item)?, agent, input.epoch)?;
             return Ok(Json(view(form, &input.turn, &answers, None)));
         };
-        let target: AgentId = request.target.parse().expect("a target of the tools is an agent");
-        let route = Route {
-            goto: target.clone(),
-            update: Map::new(),
-            graph: Level::Here,
-            reason: request.reason.clone(),
-            customer_text: request.customer_text.clone(),
-            context: request.context.clone(),
-            epoch: input.epoch,
-        };
+        let route = route(&request, words.clone(), input.epoch);
         let key = write.key.clone().for_action("call_tools", Some(&id.to_string()));
         let command = step::Command::Conversation(Command::Route(Box::new(route)));
         let stream = stream(&caller.teamspace, id);
         match gateway.engine.submit(&caller, stream, command, Some(key)).await {
             // A retry of a turn in which the first handoff was denied and a later one was
             // performed.
-            Ok(done) if !is_about(&done, &target) && others_left(&calls, &denied, &target) => {
-                denied.insert(target.to_string(), (DENIED, DENIED_BEFORE.to_owned()));
+            Ok(done) if is_of_another(&done, &request, &calls, &denied) => {
+                denied.insert(aim(&request), (DENIED, DENIED_BEFORE.to_owned()));
             }
             Ok(done) => {
-                if let Some(redirect) = redirect(&done, &target) {
-                    answers.redirected(&redirect);
+                if let Some(refused) = &done.outcome.refused {
+                    return Err(Problem::not_heard(refused, &done.outcome));
                 }
-                let routed = Some(taken(id, &done));
-                return Ok(Json(view(form, &input.turn, &answers, routed)));
+                answered(&mut answers, &done, &request);
+                let number = done.outcome.number.filter(|_| !words.is_empty());
+                let view = view(form, &input.turn, &answers, Some(taken(id, &done)));
+                return Ok(Json(CalledView { said: number, ..view }));
             }
-            Err(SubmitError::Rejected(rejection)) if is_about_target(&rejection) => {
-                let is_loop = matches!(rejection, Rejection::HandoffLoop { .. });
-                let code = if is_loop { rejection.code() } else { DENIED };
-                denied.insert(target.to_string(), (code, without_field(&rejection)));
+            Err(SubmitError::Rejected(rejection)) if is_about_target(&rejection, &request) => {
+                let code = code_of(&rejection);
+                denied.insert(aim(&request), (code, without_field(&rejection)));
             }
             Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// What a call aims at: calls with the same aim have the same answer.
+fn aim(request: &Request) -> (String, Goal) {
+    (request.target.clone(), request.goal.clone())
+}
+
+/// A person as a target: no agent may have this id.
+fn person() -> Option<Target> {
+    let id = HUMAN.parse().ok()?;
+    Some(Target { id, name: String::new(), description: String::new() })
+}
+
+/// The text of a turn, as it is said to the customer.
+fn words_of(form: Form, turn: &Value) -> Result<Vec<Part>, Problem> {
+    let words = words(form, turn).map_err(|it| malformed(&it.within("turn")))?;
+    part::of_text(&words).ok_or_else(|| {
+        let expected = format!("at most {} bytes of text", PARTS_MAX * TEXT_BYTES_MAX);
+        Problem::schema_invalid("turn", &expected)
+    })
+}
+
+fn route(request: &Request, parts: Vec<Part>, epoch: Option<u64>) -> Route {
+    let Request { reason, context, customer_text, .. } = request.clone();
+    let route = Route { parts, reason, context, customer_text, epoch, ..Route::default() };
+    match &request.goal {
+        Goal::Agent => Route { goto: request.target.parse().ok(), ..route },
+        Goal::Person { queue } => Route { is_for_person: true, queue: queue.clone(), ..route },
+    }
+}
+
+/// Where the conversation went: to the target, to a queue of people, or elsewhere.
+fn answered(answers: &mut Answers, done: &Done, request: &Request) {
+    match (&request.goal, &done.outcome.holder) {
+        (Goal::Person { .. }, Some(queue)) => answers.waits(queue),
+        (Goal::Person { .. }, None) => {}
+        (Goal::Agent, _) => {
+            if let Some(redirect) = redirect(done, &request.target) {
+                answers.redirected(&redirect);
+            }
         }
     }
 }
@@ -192,6 +240,7 @@ fn view(form: Form, turn: &Value, answers: &Answers, routed: Option<Taken>) -> C
         calls: answers.called(),
         waiting: answers.waiting().map(|call| call.call_id.clone()).collect(),
         routed,
+        said: None,
     }
 }
 
@@ -206,25 +255,43 @@ fn not_offered(agent: &AgentId, request: &Request, others: &BTreeMap<String, Kin
     }
 }
 
-/// Whether the performed handoff was requested with this agent as its target.
-fn is_about(done: &Done, target: &AgentId) -> bool {
+/// Whether the performed handoff is the one of this request.
+fn is_about(done: &Done, request: &Request) -> bool {
     let outcome = &done.outcome;
-    outcome.instead_of().or(outcome.holder.as_ref()) == Some(target)
+    match &request.goal {
+        Goal::Person { queue } => {
+            let queue = queue.as_ref().map_or(DEFAULT_QUEUE, AgentId::as_str);
+            let is_asked = outcome.transfer().is_some() && outcome.instead_of().is_none();
+            is_asked && outcome.holder.as_ref().is_some_and(|holder| holder.as_str() == queue)
+        }
+        Goal::Agent => {
+            let meant = outcome.instead_of().or(outcome.holder.as_ref());
+            meant.is_some_and(|agent| agent.as_str() == request.target)
+        }
+    }
 }
 
-/// Whether another handoff of the turn was not tried yet.
-fn others_left(calls: &[Call], denied: &BTreeMap<String, Denied>, target: &AgentId) -> bool {
+/// Whether another handoff of the turn, which was not tried yet, was performed.
+fn is_of_another(
+    done: &Done,
+    tried: &Request,
+    calls: &[Call],
+    denied: &BTreeMap<(String, Goal), Denied>,
+) -> bool {
+    if done.outcome.refused.is_some() || is_about(done, tried) {
+        return false;
+    }
     calls.iter().any(|call| match &call.kind {
         CallKind::Handoff(request) => {
-            request.target != target.as_str() && !denied.contains_key(&request.target)
+            aim(request) != aim(tried) && !denied.contains_key(&aim(request))
         }
         CallKind::Unreadable { .. } | CallKind::Other => false,
     })
 }
 
 /// Where the loop guard sent the conversation, if it did.
-fn redirect(done: &Done, target: &AgentId) -> Option<Redirect> {
-    let holder = done.outcome.holder.clone().filter(|holder| holder != target)?;
+fn redirect(done: &Done, target: &str) -> Option<Redirect> {
+    let holder = done.outcome.holder.clone().filter(|holder| holder.as_str() != target)?;
     Some(match done.outcome.transfer() {
         Some(_) => Redirect::Queue(holder),
         None => Redirect::Supervisor(holder),
@@ -280,91 +347,32 @@ async fn others(
 }
 
 /// Whether another target might be allowed.
-fn is_about_target(rejection: &Rejection) -> bool {
-    matches!(rejection.field(), Some("goto"))
+fn is_about_target(rejection: &Rejection, request: &Request) -> bool {
+    match request.goal {
+        Goal::Agent => rejection.field() == Some("goto"),
+        Goal::Person { .. } => matches!(rejection.field(), Some("queue" | "context.summary")),
+    }
 }
 
-/// The reason without the field's name: the model wrote no `goto`.
+/// Programs can act on these codes; the other reasons are about the target.
+fn code_of(rejection: &Rejection) -> &'static str {
+    let is_for_programs = matches!(
+        rejection,
+        Rejection::HandoffLoop { .. }
+            | Rejection::NoDefaultQueue
+            | Rejection::QueueClosed { .. }
+            | Rejection::UnknownAgent { field: "queue", .. }
+    );
+    if is_for_programs { rejection.code() } else { DENIED }
+}
+
+/// The reason without the name of the field, which the model did not write.
 fn without_field(rejection: &Rejection) -> String {
     let text = rejection.to_string();
-    text.strip_prefix("goto: ").map(str::to_owned).unwrap_or(text)
+    let bare = ["goto: ", "queue: "].iter().find_map(|field| text.strip_prefix(field));
+    bare.map(str::to_owned).unwrap_or(text)
 }
 
 fn malformed(error: &Malformed) -> Problem {
     Problem::schema_invalid(&error.field, &error.expected)
-}
-
-fn handoff_tools(targets: Vec<Target>) -> Result<HandoffTools, Problem> {
-    HandoffTools::new(targets).map_err(|_| {
-        let detail = format!(
-            "the agent may hand over to more than {TARGETS_MAX} agents, which no model can choose \
-             from; open the conversation with a topology that names fewer"
-        );
-        Problem::new("schema_invalid", detail)
-    })
-}
-
-/// Tools for the agents that this agent may hand over to: the other workers of the directory, or
-/// the agents that the topology names.
-async fn tools_of(
-    gateway: &Gateway,
-    caller: &Caller,
-    topology: &Topology,
-    from: &AgentId,
-) -> Result<HandoffTools, Problem> {
-    let teamspace = &caller.teamspace;
-    let mut targets = Vec::new();
-    let members: Vec<AgentId> = match topology {
-        Topology::Free => {
-            let workers = workers(gateway, teamspace).await?;
-            let others = workers.into_iter().filter(|worker| worker.id != *from);
-            return handoff_tools(others.map(target).collect());
-        }
-        Topology::Supervisor { supervisor, workers } => {
-            workers.iter().chain([supervisor]).cloned().collect()
-        }
-        Topology::Swarm { members, .. } => members.clone(),
-    };
-    let may_take = |to: &AgentId| to != from && topology.allows(from, to, Level::Here);
-    for member in members.iter().filter(|member| may_take(member)) {
-        targets.extend(find(gateway, teamspace, member).await?.map(target));
-    }
-    handoff_tools(targets)
-}
-
-/// The workers of the directory, or just enough to show that there are too many.
-async fn workers(gateway: &Gateway, teamspace: &TeamspaceId) -> Result<Vec<Agent>, Problem> {
-    let (mut found, mut before) = (Vec::new(), None);
-    loop {
-        let of = ListOf::Agents;
-        let page = gateway.engine.read().list(teamspace, of, before, LIST_ROWS_MAX).await?;
-        for item in &page.items {
-            if let Aggregate::Agent(agent) = item.state.as_ref()
-                && agent.kind == Kind::Worker
-            {
-                found.push(agent.clone());
-            }
-        }
-        before = page.next;
-        if before.is_none() || found.len() > TARGETS_MAX + 1 {
-            return Ok(found);
-        }
-    }
-}
-
-async fn find(
-    gateway: &Gateway,
-    teamspace: &TeamspaceId,
-    id: &AgentId,
-) -> Result<Option<Agent>, Problem> {
-    let stream = lookup::stream(teamspace, id.clone());
-    Ok(match gateway.engine.read().current(&stream).await?.as_deref() {
-        Some(Aggregate::Agent(agent)) => Some(agent.clone()),
-        Some(_) | None => None,
-    })
-}
-
-fn target(agent: Agent) -> Target {
-    let Agent { id, profile, .. } = agent;
-    Target { id, name: profile.name, description: profile.description }
 }

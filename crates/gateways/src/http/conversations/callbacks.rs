@@ -11,6 +11,7 @@ use protocol::conversation::reader::Reader;
 use protocol::hidden;
 use protocol::ids::{AgentId, ConversationId};
 use protocol::step::State as Aggregate;
+use protocol::time::Time;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -100,6 +101,21 @@ pub async fn of_queue(
         shown.extend(open.map(|callback| view(reader, conversation.id, callback)));
     }
     Ok(shown)
+}
+
+/// The callbacks that are due in the queues whose people include the caller.
+pub async fn due_for(
+    gateway: &Gateway,
+    caller: &Caller,
+    now: Time,
+) -> Result<Vec<CallbackView>, Problem> {
+    let reader = reader(gateway, caller).await?;
+    let due = gateway.engine.access().callbacks_due_for(caller, now, SHOWN_MAX).await?;
+    let due = due.iter().filter_map(|state| {
+        let conversation = state.as_conversation()?;
+        Some(view(reader, conversation.id, conversation.callback.as_deref()?))
+    });
+    Ok(due.collect())
 }
 
 pub fn view(reader: Reader, id: ConversationId, callback: &Callback) -> CallbackView {

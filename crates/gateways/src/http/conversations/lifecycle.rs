@@ -46,7 +46,7 @@ pub struct ConversationOpened {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Taken {
     pub conversation_id: String,
-    /// Its place in the transcript.
+    /// Its place in the transcript, or that of its first message; 0 if it added none.
     pub number: u64,
     /// Who holds the conversation now, and in which epoch.
     pub holder: String,
@@ -196,7 +196,7 @@ pub async fn say(
 pub async fn route(
     State(gateway): State<Gateway>,
     Named(id): Named<ConversationId>,
-    write: Write<Route>,
+    Chat(write): Chat<Route>,
 ) -> Result<Json<Taken>, Problem> {
     let (write, route) = write.split();
     let key = write.key.for_action("route", Some(&id.to_string()));

@@ -4,17 +4,19 @@ use protocol::conversation::command::{Open, Route, Say};
 
 use crate::http::admin::token_view::TokenIssued;
 use crate::http::conversations::by_tools::{CalledInput, CalledView, ToolsInput, ToolsView};
+use crate::http::conversations::choices::ChoiceView;
 use crate::http::conversations::erase::{EraseConversationInput, ErasedView};
 use crate::http::conversations::lifecycle::{
     AgentChanged, CloseInput, ConversationOpened, ListInput, SelectInput, Taken,
 };
+use crate::http::conversations::model_history::{HistoryInput, HistoryView};
 use crate::http::conversations::transcript::{LineView, TranscriptInput};
 use crate::http::conversations::view::ConversationView;
 use crate::http::shared::input::Nothing;
 use crate::http::shared::operation::{Operation, Response, Who, action, read, schema};
-use crate::http::shared::paging::ListPage;
+use crate::http::shared::paging::{ListPage, PageInput};
 
-pub const CONVERSATIONS: [Operation; 15] = [
+pub const CONVERSATIONS: [Operation; 17] = [
     Operation {
         query: Some(schema::<ListInput>),
         response: Response::Json(schema::<ListPage<ConversationView>>),
@@ -75,12 +77,21 @@ pub const CONVERSATIONS: [Operation; 15] = [
         )
     },
     Operation {
+        query: Some(schema::<HistoryInput>),
+        response: Response::Json(schema::<HistoryView>),
+        ..read(
+            "/v1/conversations/{conversation}/history",
+            "read_history",
+            "What was said, as the history of a model.",
+        )
+    },
+    Operation {
         who: Who::Party,
         response: Response::Json(schema::<Taken>),
         ..action(
             "/v1/conversations/{conversation}/commands",
             "route_conversation",
-            "The holder hands the conversation to another AI agent.",
+            "The holder hands the conversation on, updates what is shared, or ends it.",
             schema::<Route>,
         )
     },
@@ -93,6 +104,16 @@ pub const CONVERSATIONS: [Operation; 15] = [
             "select_agent",
             "The customer chooses who shall answer.",
             schema::<SelectInput>,
+        )
+    },
+    Operation {
+        who: Who::Party,
+        query: Some(schema::<PageInput>),
+        response: Response::Json(schema::<ListPage<ChoiceView>>),
+        ..read(
+            "/v1/conversations/{conversation}/agents",
+            "list_choices",
+            "The agents that the customer may choose.",
         )
     },
     Operation {

@@ -1,12 +1,13 @@
 //! Changes in a queue, for its people: a transfer begins to wait, rings, is taken, comes back or is
-//! over. An event names the transfer and says nothing about the customer; a client that needs more
-//! requests the transfer.
+//! over, and callbacks are asked for or settled. What waits, or rings for the reader, comes with
+//! what is needed to pick it up, if the reader may see the transfer.
 
 use engine::ports::store::Sequenced;
 use protocol::agent::{Agent, Kind};
+use protocol::callback;
 use protocol::caller::Caller;
-use protocol::conversation::Event as ConversationEvent;
-use protocol::ids::{AgentId, TeamspaceId};
+use protocol::conversation::{Conversation, Event as ConversationEvent};
+use protocol::ids::{AgentId, ConversationId, TeamspaceId};
 use protocol::ledger::Subject;
 use protocol::step::State;
 use protocol::transfer::Event;
@@ -43,15 +44,20 @@ pub async fn queue_changed(
 ) -> Result<Vec<Value>, Problem> {
     let entry = &line.entry;
     let Subject::Conversation(id) = entry.stream.subject else { return Ok(Vec::new()) };
-    if !entry.name.starts_with("transfer.") || entry.stream.teamspace != caller.teamspace {
+    let is_told = entry.name.starts_with("transfer.") || entry.name.starts_with("callback.");
+    if !is_told || entry.stream.teamspace != caller.teamspace {
         return Ok(Vec::new());
     }
     let Some(own) = caller.agent() else { return Ok(Vec::new()) };
     let Some(person) = of_kind(gateway, &caller.teamspace, own, Kind::Human).await? else {
         return Ok(Vec::new());
     };
-    let Some(ConversationEvent::Transfer(event)) = history::event(line) else {
-        return Ok(Vec::new());
+    let event = match history::event(line) {
+        Some(ConversationEvent::Transfer(event)) => event,
+        Some(ConversationEvent::Callback(event)) => {
+            return callback_changed(gateway, &person, id, line, &event).await;
+        }
+        Some(_) | None => return Ok(Vec::new()),
     };
     let mut told = Vec::new();
     for changed in changes(gateway, line, &event).await? {
@@ -77,9 +83,81 @@ pub async fn queue_changed(
         if let Some(to) = &changed.to {
             frame["to"] = to.as_str().into();
         }
+        if ["queued", "ringing"].contains(&changed.status) {
+            add_pickup(gateway, caller, line, &event, &mut frame).await?;
+        }
         told.push(frame);
     }
     Ok(told)
+}
+
+/// What a person needs to pick it up, as it is now, while the transfer is open.
+async fn add_pickup(
+    gateway: &Gateway,
+    caller: &Caller,
+    line: &Sequenced,
+    event: &Event,
+    frame: &mut Value,
+) -> Result<(), Problem> {
+    let state = gateway.engine.read().current(&line.entry.stream).await?;
+    let Some(State::Conversation(conversation)) = state.as_deref() else { return Ok(()) };
+    let open = conversation.open_transfer().filter(|it| it.id == event.transfer());
+    let Some(transfer) = open else { return Ok(()) };
+    let access = gateway.engine.access();
+    if !access.may_read_transfer(caller, conversation, Some(transfer)).await? {
+        return Ok(());
+    }
+    frame["epoch"] = conversation.epoch.into();
+    frame["priority"] = transfer.terms.priority.into();
+    frame["waitingSince"] = transfer.terms.requested_at.to_string().into();
+    if !transfer.terms.wanted.skills.is_empty() {
+        frame["skills"] = json!(transfer.terms.wanted.skills);
+    }
+    add_customer(conversation, frame);
+    Ok(())
+}
+
+fn add_customer(conversation: &Conversation, frame: &mut Value) {
+    if let Some(name) = &conversation.setup.customer.name {
+        frame["customer"] = name.as_str().into();
+    }
+}
+
+/// A callback of a queue of the caller: `callback_asked` or `callback_settled`.
+async fn callback_changed(
+    gateway: &Gateway,
+    person: &Agent,
+    id: ConversationId,
+    line: &Sequenced,
+    event: &callback::Event,
+) -> Result<Vec<Value>, Problem> {
+    let entry = &line.entry;
+    let (queue, status) = match event {
+        callback::Event::Asked(it) => (&it.queue, "callback_asked"),
+        callback::Event::Settled(it) => (&it.queue, "callback_settled"),
+    };
+    let known = of_kind(gateway, &entry.stream.teamspace, queue, Kind::Queue).await?;
+    if !known.is_some_and(|queue| serves(person, &queue)) {
+        return Ok(Vec::new());
+    }
+    let mut frame = json!({
+        "type": "queue_changed",
+        "queue": queue,
+        "sessionId": id.to_string(),
+        "status": status,
+        "eventId": format!("{id}/{}", entry.position),
+        "timestamp": entry.at.to_string(),
+    });
+    if let callback::Event::Asked(asked) = event {
+        if let Some(not_before) = asked.not_before {
+            frame["notBefore"] = not_before.to_string().into();
+        }
+        let state = gateway.engine.read().current(&entry.stream).await?;
+        if let Some(State::Conversation(conversation)) = state.as_deref() {
+            add_customer(conversation, &mut frame);
+        }
+    }
+    Ok(vec![frame])
 }
 
 async fn changes(

@@ -3,11 +3,12 @@
 use axum::Json;
 use axum::extract::State;
 use protocol::agent;
-use protocol::agent::Kind;
+use protocol::agent::{Agent, AgentIdentity, Kind, Presence};
 use protocol::caller::Caller;
 use protocol::ids::AgentId;
-use protocol::queue::{EstimatedWait, Settings, estimate};
+use protocol::queue::{EstimatedWait, Mode, Settings, Wanted, estimate};
 use protocol::step::{Command, State as Aggregate};
+use protocol::time::Span;
 use protocol::warning::Warning;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -16,14 +17,19 @@ use crate::http::conversations::callbacks;
 use crate::http::conversations::callbacks::CallbackView;
 use crate::http::conversations::transfer_view::{self, TransferView};
 use crate::http::shared::auth::Asker;
+use crate::http::shared::cursors;
 use crate::http::shared::gateway::Gateway;
-use crate::http::shared::input::{Named, Write};
+use crate::http::shared::input::{Named, QueryParameters, Write};
 use crate::http::shared::lookup;
 use crate::http::shared::lookup::agent;
+use crate::http::shared::paging::{ListPage, PageInput, parse_limit};
 use crate::http::shared::problem::Problem;
 
 /// How many waiting transfers are shown.
 const SHOWN_MAX: usize = 50;
+
+/// How many people of a queue are shown.
+const PEOPLE_MAX: usize = 200;
 
 /// The current state of a queue.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -35,6 +41,9 @@ pub struct QueueView {
     pub opens_at: Option<String>,
     /// How many wait; counting ends at 1,000.
     pub n_waiting: usize,
+    /// How long the customer waits who has waited longest; also while it rings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub longest_wait: Option<Span>,
     /// People of the queue who take conversations now.
     pub n_available: usize,
     /// The estimated wait of a new transfer, while the queue is open.
@@ -51,6 +60,97 @@ pub struct QueueView {
     /// After a change: what does not work at present.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
+}
+
+/// A queue in the list of queues.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct QueueSummary {
+    pub queue: String,
+    /// How it is introduced to customers.
+    pub identity: AgentIdentity,
+    pub is_open: bool,
+    /// When it opens next, if it is closed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opens_at: Option<String>,
+    pub mode: Mode,
+    /// What people must have to belong to it: a team, skills, a language.
+    pub wanted: Wanted,
+    /// Within this time a person should answer.
+    pub target: Span,
+    /// How many wait; counting ends at 1,000.
+    pub n_waiting: usize,
+    /// How long the customer waits who has waited longest; also while it rings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub longest_wait: Option<Span>,
+    /// People of the queue who take conversations now.
+    pub n_available: usize,
+    /// The first 200 people of the queue who are not offline, by their ids. For people of the
+    /// queue and coordinators only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub people: Option<Vec<PersonView>>,
+}
+
+/// A person of a queue.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct PersonView {
+    pub agent: String,
+    pub identity: AgentIdentity,
+    pub presence: Presence,
+}
+
+pub async fn list(
+    State(gateway): State<Gateway>,
+    asker: Asker,
+    QueryParameters(input): QueryParameters<PageInput>,
+) -> Result<Json<ListPage<QueueSummary>>, Problem> {
+    let caller = asker.member()?.caller;
+    let limit = parse_limit(input.limit.as_deref())?;
+    let before = cursors::row_before(&gateway, &caller, "queues", input.cursor.as_deref())?;
+    let page = gateway.engine.access().queues_for(&caller, before, limit).await?;
+    let mut items = Vec::with_capacity(page.items.len());
+    for item in &page.items {
+        if let Some(queue) = item.state.as_agent() {
+            items.push(summary(&gateway, &caller, queue).await?);
+        }
+    }
+    let next_cursor = cursors::next_row(&gateway, &caller, "queues", page.next);
+    Ok(Json(ListPage { items, next_cursor }))
+}
+
+async fn summary(
+    gateway: &Gateway,
+    caller: &Caller,
+    queue: &Agent,
+) -> Result<QueueSummary, Problem> {
+    let engine = &gateway.engine;
+    let (queues, teamspace, now) = (engine.queues(), &caller.teamspace, engine.clock().now());
+    let settings = queue.queue_settings();
+    let hours = settings.hours.as_ref();
+    let is_open = hours.is_none_or(|hours| hours.is_open(now));
+    let opens_at = hours.and_then(|hours| hours.next_opening(now)).filter(|_| !is_open);
+    let waiting_since = queues.longest_waits_since(teamspace, &queue.id).await?;
+    let people = match engine.access().sees_who_waits(caller, queue).await? {
+        true => Some(queues.members(teamspace, queue, PEOPLE_MAX).await?),
+        false => None,
+    };
+    let shown = |person: Agent| PersonView {
+        agent: person.id.to_string(),
+        identity: person.identity(),
+        presence: person.presence(),
+    };
+    Ok(QueueSummary {
+        queue: queue.id.to_string(),
+        identity: queue.identity(),
+        is_open,
+        opens_at: opens_at.map(|at| at.to_string()),
+        mode: settings.mode,
+        wanted: settings.wanted.clone(),
+        target: settings.target,
+        n_waiting: queues.n_waiting(teamspace, &queue.id).await?,
+        longest_wait: waiting_since.map(|since| now.since(since)),
+        n_available: queues.shift(teamspace, queue).await?.n_available,
+        people: people.map(|people| people.into_iter().map(shown).collect()),
+    })
 }
 
 pub async fn show(
@@ -92,6 +192,7 @@ async fn queue_view(
     let opens_at = settings.hours.as_ref().and_then(|hours| hours.next_opening(now));
     let is_open = settings.hours.as_ref().is_none_or(|hours| hours.is_open(now));
     let n_waiting = gateway.engine.queues().n_waiting(&caller.teamspace, id).await?;
+    let waiting_since = gateway.engine.queues().longest_waits_since(&caller.teamspace, id).await?;
     let shift = gateway.engine.queues().shift(&caller.teamspace, &queue).await?;
     let flow = gateway.engine.flows().of(&caller.teamspace, id, shift.slots, now);
     let place = u32::try_from(n_waiting + 1).unwrap_or(u32::MAX);
@@ -107,6 +208,7 @@ async fn queue_view(
         is_open,
         opens_at: opens_at.filter(|_| !is_open).map(|at| at.to_string()),
         n_waiting,
+        longest_wait: waiting_since.map(|since| now.since(since)),
         n_available: shift.n_available,
         estimated_wait: estimate(place, &flow).filter(|_| is_open),
         waiting,

@@ -215,6 +215,7 @@ async fn shown(
         Some(
             Event::Opened(_)
             | Event::NotHeard(_)
+            | Event::Updated(_)
             | Event::Delivered(_)
             | Event::Unreached(_)
             | Event::Callback(_)

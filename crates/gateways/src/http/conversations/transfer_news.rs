@@ -7,6 +7,7 @@ use protocol::conversation::author::{self, whose};
 use protocol::conversation::customer_text::PersonRequest;
 use protocol::conversation::{Conversation, customer_text};
 use protocol::ids::{AgentId, ConversationId};
+use protocol::ledger::Stream;
 use protocol::step::State;
 use protocol::transfer::event::{WhyLegEnded, WhyReturned};
 use protocol::transfer::state::{Outcome, Stage};
@@ -246,6 +247,32 @@ impl News<'_> {
     async fn identity(&self, agent: &AgentId) -> Result<Value, Problem> {
         Ok(json!(identity(self.gateway, &self.caller.teamspace, agent).await?))
     }
+}
+
+/// The status of a conversation that waits, with its place now. It belongs to no entry: others have
+/// left the queue.
+pub async fn place_changed(gateway: &Gateway, stream: &Stream) -> Result<Option<Value>, Problem> {
+    let state = gateway.engine.read().current(stream).await?;
+    let Some(State::Conversation(conversation)) = state.as_deref() else { return Ok(None) };
+    let waiting = conversation.open_transfer().filter(|it| it.stage == Stage::Queued);
+    let Some(transfer) = waiting else { return Ok(None) };
+    let (queues, id) = (gateway.engine.queues(), conversation.id);
+    let place = queues.place_in_line(&stream.teamspace, id, transfer).await?;
+    let Some((place, wait)) = place else { return Ok(None) };
+    let mut frame = json!({
+        "type": "handoff.status",
+        "requestId": transfer.id.to_string(),
+        "responseId": transfer.id.to_string(),
+        "sessionId": id.to_string(),
+        "eventId": format!("{id}/place/{place}"),
+        "timestamp": gateway.engine.clock().now().to_string(),
+        "status": transfer.status(),
+        "queuePosition": place,
+    });
+    if let Some(wait) = wait {
+        frame["estimatedWaitTime"] = (wait.to.as_millis() / 1_000).into();
+    }
+    Ok(Some(frame))
 }
 
 /// The reason for a request, decline or end is not for the customer.

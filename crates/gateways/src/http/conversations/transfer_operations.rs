@@ -6,14 +6,17 @@ use protocol::transfer::bundle::Bundle;
 use protocol::transfer::command::{Request, Transfer};
 
 use crate::http::conversations::callbacks::{CallbackSettled, CallbackView};
-use crate::http::conversations::queues::QueueView;
+use crate::http::conversations::queue_report::{QueueReport, ReportInput};
+use crate::http::conversations::queues::{QueueSummary, QueueView};
+use crate::http::conversations::transfer_list::{TransferPage, TransfersInput};
 use crate::http::conversations::transfer_view::TransferView;
 use crate::http::conversations::transfers::{
     CompleteInput, EpochInput, FailInput, NoteInput, PickupInput, RateInput, ReasonInput,
 };
 use crate::http::shared::operation::{Operation, Response, Who, action, read, schema};
+use crate::http::shared::paging::{ListPage, PageInput};
 
-pub const TRANSFERS: [Operation; 20] = [
+pub const TRANSFERS: [Operation; 23] = [
     Operation {
         status: 201,
         ..party(action(
@@ -45,6 +48,11 @@ pub const TRANSFERS: [Operation; 20] = [
     Operation {
         response: Response::Json(schema::<Bundle>),
         ..read("/v1/bundles/{bundle}", "show_bundle", "Shows what a person was told beforehand.")
+    },
+    Operation {
+        query: Some(schema::<TransfersInput>),
+        response: Response::Json(schema::<TransferPage>),
+        ..read("/v1/transfers", "list_transfers", "Lists transfers, the newest first.")
     },
     party(read("/v1/transfers/{transfer}", "show_transfer", "Shows how a transfer stands.")),
     party(action(
@@ -125,6 +133,16 @@ pub const TRANSFERS: [Operation; 20] = [
         "The customer says how it was.",
         schema::<RateInput>,
     )),
+    Operation {
+        query: Some(schema::<PageInput>),
+        response: Response::Json(schema::<ListPage<QueueSummary>>),
+        ..read("/v1/queues", "list_queues", "Lists the queues, and how many wait in each.")
+    },
+    Operation {
+        query: Some(schema::<ReportInput>),
+        response: Response::Json(schema::<QueueReport>),
+        ..read("/v1/reports/queues", "report_queues", "Counts what happened in the queues.")
+    },
     Operation {
         response: Response::Json(schema::<QueueView>),
         ..read("/v1/queues/{queue}", "show_queue", "Shows what waits in a queue.")

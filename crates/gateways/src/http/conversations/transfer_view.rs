@@ -3,6 +3,7 @@
 use crate::http::conversations::access;
 use crate::http::conversations::access::reader;
 use crate::http::conversations::bundle_view::{shown_bundle, visible_bundle};
+use crate::http::conversations::transfer_record::{self, TransferRecordView};
 use crate::http::shared::gateway::Gateway;
 use crate::http::shared::lookup::identity;
 use crate::http::shared::problem::Problem;
@@ -73,6 +74,9 @@ pub struct Inside {
     pub previous: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leg: Option<LegView>,
+    /// What happened to it so far: how long the customer waited, who answered, and how it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record: Option<TransferRecordView>,
 }
 
 fn show_bundle<S: Serializer>(bundle: &Option<Bundle>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -131,10 +135,25 @@ pub async fn view(
         asks_rating: status == Status::Completed && !transfer.rated,
         inside: match reader(gateway, caller).await? {
             Reader::Customer => None,
-            Reader::Person => Some(inside(transfer)),
-            Reader::Program => Some(shown_to_program(inside(transfer))),
+            Reader::Person => Some(with_record(gateway, caller, conversation, transfer).await?),
+            Reader::Program => {
+                let inside = with_record(gateway, caller, conversation, transfer).await?;
+                Some(shown_to_program(inside))
+            }
         },
     })
+}
+
+async fn with_record(
+    gateway: &Gateway,
+    caller: &Caller,
+    conversation: &Conversation,
+    transfer: &Transfer,
+) -> Result<Inside, Problem> {
+    let row = gateway.engine.read().transfer(&caller.teamspace, transfer.id).await?;
+    let (reader, now) = (reader(gateway, caller).await?, gateway.engine.clock().now());
+    let record = row.map(|row| transfer_record::view(reader, &row, Some(conversation), now));
+    Ok(Inside { record, ..inside(transfer) })
 }
 
 async fn reason(
@@ -191,6 +210,7 @@ fn inside(transfer: &Transfer) -> Inside {
         until,
         previous: terms.previous.to_string(),
         leg: transfer.leg.as_ref().map(leg),
+        record: None,
     }
 }
 

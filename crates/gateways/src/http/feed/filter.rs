@@ -9,6 +9,7 @@ use protocol::conversation::reader::Reader;
 use protocol::hidden::{first_hidden, make_visible};
 use protocol::ids::AgentId;
 use protocol::ledger::Subject;
+use protocol::step::State;
 use protocol::visibility::parties::concerns;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -18,6 +19,7 @@ use crate::http::conversations::access::reader;
 use crate::http::conversations::announced::announcements;
 use crate::http::conversations::queue_news::queue_changed;
 use crate::http::conversations::transfer_news::Sight;
+use crate::http::handoffs::view::waiting_for;
 use crate::http::shared::gateway::Gateway;
 use crate::http::shared::problem::Problem;
 
@@ -112,21 +114,28 @@ impl Filter {
     }
 
     /// An entry as JSON. For a program, invisible characters in a conversation or a message are
-    /// written out. Operators of the whole server also see its sequence number.
-    pub fn entry<'f>(
+    /// written out. Operators of the whole server also see its sequence number. An entry of an
+    /// open handoff says what the handoff waits for now.
+    pub async fn entry<'f>(
         &self,
         gateway: &Gateway,
         followed: &'f Followed,
         shows_seq: bool,
-    ) -> Cow<'f, str> {
+    ) -> Result<Cow<'f, str>, Problem> {
         let json = followed.json(gateway.engine.cursor_key());
-        let text = self.made_visible(followed, std::str::from_utf8(json).expect("JSON is text"));
-        match text.strip_prefix('{') {
+        let mut text =
+            self.made_visible(followed, std::str::from_utf8(json).expect("JSON is text"));
+        if let Some(waiting) = waiting_now(gateway, followed).await?
+            && let Some(fields) = text.strip_suffix('}')
+        {
+            text = Cow::Owned(format!("{fields},\"waiting_for\":{waiting}}}"));
+        }
+        Ok(match text.strip_prefix('{') {
             Some(fields) if shows_seq => {
                 Cow::Owned(format!("{{\"seq\":{},{fields}", followed.seq()))
             }
             Some(_) | None => text,
-        }
+        })
     }
 
     fn made_visible<'f>(&self, followed: &Followed, text: &'f str) -> Cow<'f, str> {
@@ -153,6 +162,20 @@ impl Filter {
             && self.kind.as_deref().is_none_or(|kind| is_of_kind(&entry.name, kind))
             && self.agent.as_ref().is_none_or(|agent| concerns(agent, entry, followed.event()))
     }
+}
+
+/// As JSON; `None` if it is no handoff, or is closed.
+async fn waiting_now(gateway: &Gateway, followed: &Followed) -> Result<Option<String>, Problem> {
+    let stream = &followed.sequenced.entry.stream;
+    let Subject::Handoff(_) = stream.subject else { return Ok(None) };
+    // The caller's right to see the entry was looked up in the same state.
+    let state = gateway.engine.read().current(stream).await?;
+    let Some(handoff) = state.as_deref().and_then(State::as_handoff) else { return Ok(None) };
+    let waiting = waiting_for(handoff);
+    if waiting.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(serde_json::to_string(&waiting).expect("a wait is JSON")))
 }
 
 /// What a subscriber is told because of an entry.

@@ -203,7 +203,7 @@ impl Sending {
             text.extend_from_slice(
                 format!("id: {}\nevent: {name}\ndata: ", followed.cursor(key)).as_bytes(),
             );
-            let entry = self.filter.entry(&self.gateway, followed, self.shows_seq);
+            let entry = self.filter.entry(&self.gateway, followed, self.shows_seq).await?;
             text.extend_from_slice(entry.as_bytes());
             text.extend_from_slice(b"\n\n");
         }

@@ -11,7 +11,8 @@ use engine::road::submit::Done;
 use protocol::handoff::check::Delegation;
 use protocol::handoff::command::Reject;
 use protocol::handoff::edit::OfferEdit;
-use protocol::handoff::{Command, Offer};
+use protocol::handoff::progress::ProgressReport;
+use protocol::handoff::{Command, Offer, Status};
 use protocol::ids::HandoffId;
 use protocol::warning::Warning;
 use schemars::JsonSchema;
@@ -23,15 +24,20 @@ use crate::http::handoffs::action::Target;
 use crate::http::handoffs::completion::{CompleteInput, ConfirmInput, DisputeInput};
 use crate::http::handoffs::delegation::ReassignInput;
 use crate::http::handoffs::dry_run::DryRun;
-use crate::http::handoffs::lifecycle::{AcceptInput, ActivateInput, CloseInput, RejectInput};
+use crate::http::handoffs::lifecycle::{
+    AcceptInput, ActivateInput, CloseInput, DiscardInput, RejectInput,
+};
 use crate::http::handoffs::negotiation::{
     ApproveInput, ExtendSlaInput, RefuseInput, WithdrawInput,
 };
 use crate::http::handoffs::read::ListInput;
-use crate::http::handoffs::view::HandoffView;
+use crate::http::handoffs::recall::RecallInput;
+use crate::http::handoffs::view::{self, HandoffDetail, HandoffView, WaitView};
 use crate::http::handoffs::{action, dry_run, read, workq};
+use crate::http::shared::auth::Asker;
+use crate::http::shared::entry_view::EntryView;
 use crate::http::shared::gateway::Gateway;
-use crate::http::shared::input::{Write, read_write, shape};
+use crate::http::shared::input::{Nothing, Write, read_write, shape};
 use crate::http::shared::problem::{Problem, add_headers};
 
 pub use request::AcpRequest;
@@ -41,6 +47,9 @@ pub const PATH: &str = "/v1/acp/handoff";
 
 /// The one action that changes nothing.
 const QUERY: &str = "query";
+
+/// The entries that a query about one handoff returns.
+const HISTORY_ENTRIES_MAX: usize = 100;
 
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct AcpResponse {
@@ -60,6 +69,15 @@ pub struct AcpResponse {
     pub handoffs: Option<Vec<HandoffView>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
+    /// The handoff that was queried or accepted, with its package.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handoff: Option<Box<HandoffDetail>>,
+    /// The newest entries of the handoff that was queried, newest first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history: Option<Vec<EntryView>>,
+    /// What the handoff waits for now, the next step first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waiting_for: Vec<WaitView>,
     /// The result that the action would have, for a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dry_run: Option<DryRun>,
@@ -110,11 +128,12 @@ struct Failure {
     problem: Problem,
     handoff_id: Option<String>,
     done: Option<Done>,
+    waiting_for: Vec<WaitView>,
 }
 
 impl From<Problem> for Failure {
     fn from(problem: Problem) -> Self {
-        Self { problem, handoff_id: None, done: None }
+        Self { problem, handoff_id: None, done: None, waiting_for: Vec::new() }
     }
 }
 
@@ -137,6 +156,7 @@ impl IntoResponse for Failure {
                 detail: self.problem.detail.clone(),
             }),
             metadata: self.done.as_ref().map(metadata),
+            waiting_for: self.waiting_for,
             ..AcpResponse::default()
         };
         let mut response = (self.problem.status, Json(body)).into_response();
@@ -174,29 +194,56 @@ async fn answer(gateway: &Gateway, write: Write<Value>) -> Result<AcpResponse, F
             return Err(Problem::schema_invalid("handoff_id", "the id of a handoff").into());
         }
     };
-    let handoff_id = id.map(|id| id.to_string());
-    let done = action::submit(gateway, write, target, command)
-        .await
-        .map_err(|problem| Failure { problem, handoff_id, done: None })?;
+    let asker = write.asker.clone();
+    let done = match action::submit(gateway, write, target, command).await {
+        Ok(done) => done,
+        Err(problem) => {
+            let waiting_for = waiting_now(gateway, &asker, id).await;
+            let handoff_id = id.map(|id| id.to_string());
+            return Err(Failure { problem, handoff_id, done: None, waiting_for });
+        }
+    };
     let id = action::handoff_id_of(&done).to_owned();
+    let waiting_for = action::waiting_for(gateway, &asker.caller.teamspace, &done).await?;
     if let Some(refused) = &done.outcome.refused {
         let problem = Problem::refused(refused, &done.outcome);
-        return Err(Failure { problem, handoff_id: Some(id), done: Some(done) });
+        return Err(Failure { problem, handoff_id: Some(id), done: Some(done), waiting_for });
     }
+    let is_taken = done.outcome.status == Some(Status::Accepted);
+    let handoff = match (action.as_str(), target) {
+        // All that the work needs, for a caller that has only this tool.
+        ("accept", Target::Existing(id)) if is_taken => {
+            Some(Box::new(read::detail(gateway, &asker, id).await?))
+        }
+        (_, _) => None,
+    };
     Ok(AcpResponse {
         success: true,
         handoff_id: Some(id),
         new_handoff_id: done.outcome.began.map(|id| id.to_string()),
         status: done.outcome.status.map(|status| status.to_string()),
         metadata: Some(metadata(&done)),
+        handoff,
+        waiting_for,
         ..AcpResponse::default()
     })
+}
+
+/// What a handoff waits for although an action on it was refused: nothing if the caller may not see
+/// the handoff.
+async fn waiting_now(gateway: &Gateway, asker: &Asker, id: Option<HandoffId>) -> Vec<WaitView> {
+    let Some(id) = id else { return Vec::new() };
+    match read::visible(gateway, asker, id).await {
+        Ok(item) => item.state.as_handoff().map(view::waiting_for).unwrap_or_default(),
+        Err(_problem) => Vec::new(),
+    }
 }
 
 /// Adds the fields of the request itself to the list of those that an action knows.
 fn with_own_fields(mut problem: Problem, action: &str) -> Problem {
     let own = match action {
         "initiate" => "action, dry_run, handoff_id, from_agent",
+        QUERY => "action, handoff_id",
         _ => "action, handoff_id, from_agent",
     };
     let is_of_request = problem.field.as_deref().is_some_and(|it| !it.contains(['.', '[']));
@@ -276,10 +323,13 @@ fn command(
             let input: ActivateInput = read(fields)?;
             Ok(Command::Activate { work_state_update: input.work_state_update.map(Box::new) })
         }
+        "progress" => Ok(Command::Progress(Box::new(read::<ProgressReport>(fields)?))),
+        "recall" => Ok(read::<RecallInput>(fields)?.into()),
         "complete" => Ok(read::<CompleteInput>(fields)?.into()),
         "confirm" => Ok(read::<ConfirmInput>(fields)?.into()),
         "dispute" => Ok(read::<DisputeInput>(fields)?.into()),
         "close" => Ok(Command::Close { closure_notes: read::<CloseInput>(fields)?.closure_notes }),
+        "discard" => Ok(Command::Discard { why: read::<DiscardInput>(fields)?.why }),
         _ => Err(Problem::schema_invalid("action", &request::actions())),
     }
 }
@@ -290,6 +340,10 @@ async fn query(
     mut fields: Map<String, Value>,
 ) -> Result<AcpResponse, Problem> {
     let asker = write.asker.member()?;
+    if let Some(id) = take_id(&mut fields)? {
+        let Nothing {} = shape(Value::Object(fields)).map_err(|it| with_own_fields(it, QUERY))?;
+        return query_one(gateway, &asker, id).await;
+    }
     if let Some(limit) = fields.get_mut("limit") {
         if !limit.is_u64() {
             let expected = format!("a number from 1 to {LIST_ROWS_MAX}");
@@ -297,7 +351,13 @@ async fn query(
         }
         *limit = Value::String(limit.to_string());
     }
-    let input: ListInput = shape(Value::Object(fields))?;
+    if let Some(overdue) = fields.get_mut("overdue") {
+        if !overdue.is_boolean() {
+            return Err(Problem::schema_invalid("overdue", "true or false, without quotes"));
+        }
+        *overdue = Value::String(overdue.to_string());
+    }
+    let input: ListInput = shape(Value::Object(fields)).map_err(|it| with_own_fields(it, QUERY))?;
     let page = read::read_list(gateway, &asker, input).await?;
     Ok(AcpResponse {
         success: true,
@@ -305,4 +365,44 @@ async fn query(
         next_cursor: page.next_cursor,
         ..AcpResponse::default()
     })
+}
+
+/// A handoff with its package, its verdicts and its history.
+async fn query_one(
+    gateway: &Gateway,
+    asker: &Asker,
+    id: HandoffId,
+) -> Result<AcpResponse, Problem> {
+    let item = read::visible(gateway, asker, id).await?;
+    let detail = read::detail(gateway, asker, id).await?;
+    let (history, _) =
+        read::entries(gateway, asker, &item.stream, u64::MAX, HISTORY_ENTRIES_MAX).await?;
+    let waiting_for = item.state.as_handoff().map(view::waiting_for).unwrap_or_default();
+    Ok(AcpResponse {
+        success: true,
+        handoff_id: Some(id.to_string()),
+        status: Some(detail.handoff.status.to_string()),
+        metadata: Some(verdicts(&detail.handoff, &history)),
+        handoff: Some(Box::new(detail)),
+        history: Some(history),
+        waiting_for,
+        ..AcpResponse::default()
+    })
+}
+
+/// The newest verdict of the gate, as an action would have told it.
+fn verdicts(handoff: &HandoffView, history: &[EntryView]) -> AcpMetadata {
+    let mut told = history.iter().filter_map(|entry| entry.data.as_ref());
+    let newest = told.find(|data| data["passed"].is_array() || data["failed"].is_array());
+    let checks = |name: &str| {
+        let checks = newest?[name].as_array().into_iter().flatten();
+        Some(checks.filter_map(|check| check.as_str().map(str::to_owned)).collect())
+    };
+    AcpMetadata {
+        verification_passed: checks("passed"),
+        verification_failed: checks("failed"),
+        workq_status: handoff.workq_status,
+        escalation_triggered: handoff.waiting_for.iter().any(|wait| wait.then == "escalated"),
+        warnings: Vec::new(),
+    }
 }

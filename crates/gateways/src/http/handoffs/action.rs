@@ -10,7 +10,7 @@ use protocol::ids::{HandoffId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
 use protocol::step;
 
-use crate::http::handoffs::view;
+use crate::http::handoffs::view::{self, WaitView};
 use crate::http::shared::gateway::Gateway;
 use crate::http::shared::input::Write;
 use crate::http::shared::problem::Problem;
@@ -37,6 +37,7 @@ pub async fn act(
     target: Target,
     command: Command,
 ) -> Result<Response, Problem> {
+    let teamspace = write.asker.caller.teamspace.clone();
     let done = submit(gateway, write, target, command).await?;
     if let Some(refused) = &done.outcome.refused {
         return Err(Problem::refused(refused, &done.outcome));
@@ -46,7 +47,9 @@ pub async fn act(
         Target::New(_) => StatusCode::CREATED,
         Target::Existing(_) => StatusCode::OK,
     };
-    let mut response = (status, Json(view::action_done(id, &done))).into_response();
+    let waiting_for = waiting_for(gateway, &teamspace, &done).await?;
+    let answer = view::action_done(id, &done, waiting_for);
+    let mut response = (status, Json(answer)).into_response();
     let headers = response.headers_mut();
     if let (Target::New(_), Ok(value)) =
         (target, HeaderValue::try_from(format!("/v1/handoffs/{id}")))
@@ -54,6 +57,21 @@ pub async fn act(
         headers.insert(axum::http::header::LOCATION, value);
     }
     Ok(response)
+}
+
+/// What the handoff waits for now. A retry gets the stored outcome, with what is true at its time.
+pub async fn waiting_for(
+    gateway: &Gateway,
+    teamspace: &TeamspaceId,
+    done: &Done,
+) -> Result<Vec<WaitView>, Problem> {
+    let Ok(subject) = done.subject.parse() else { return Ok(Vec::new()) };
+    let stream = Stream { teamspace: teamspace.clone(), subject };
+    let state = gateway.engine.read().current(&stream).await?;
+    Ok(match state.as_deref() {
+        Some(step::State::Handoff(handoff)) => view::waiting_for(handoff),
+        Some(_) | None => Vec::new(),
+    })
 }
 
 /// The handoff an outcome is about: for a retry of a new one, the one made the first time.

@@ -63,6 +63,14 @@ pub struct CloseInput {
     pub closure_notes: Option<String>,
 }
 
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DiscardInput {
+    #[serde(default)]
+    #[schemars(transform = form::bytes(NOTES_BYTES_MAX))]
+    pub why: Option<String>,
+}
+
 pub async fn initiate(
     State(gateway): State<Gateway>,
     QueryParameters(query): QueryParameters<InitiateQuery>,
@@ -100,6 +108,15 @@ pub async fn edit_draft(
     let (write, offer) = write.split();
     let command = Command::Draft { offer: Box::new(offer) };
     act(&gateway, write, Target::Existing(id), command).await
+}
+
+pub async fn discard(
+    State(gateway): State<Gateway>,
+    Named(id): Named<HandoffId>,
+    write: Write<DiscardInput>,
+) -> Result<Response, Problem> {
+    let (write, input) = write.split();
+    act(&gateway, write, Target::Existing(id), Command::Discard { why: input.why }).await
 }
 
 pub async fn propose(

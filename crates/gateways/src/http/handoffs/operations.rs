@@ -3,17 +3,21 @@
 use protocol::handoff::Offer;
 use protocol::handoff::check::{Delegation, DraftOrProposal, Proposal};
 use protocol::handoff::edit::OfferEdit;
+use protocol::handoff::progress::ProgressReport;
 
 use super::acp::{AcpRequest, AcpResponse};
 use crate::http::handoffs::completion::{CompleteInput, ConfirmInput, DisputeInput};
 use crate::http::handoffs::delegation::ReassignInput;
 use crate::http::handoffs::dry_run::InitiateQuery;
 use crate::http::handoffs::erase::EraseInput;
-use crate::http::handoffs::lifecycle::{AcceptInput, ActivateInput, CloseInput, RejectInput};
+use crate::http::handoffs::lifecycle::{
+    AcceptInput, ActivateInput, CloseInput, DiscardInput, RejectInput,
+};
 use crate::http::handoffs::negotiation::{
     ApproveInput, ExtendSlaInput, RefuseInput, WithdrawInput,
 };
 use crate::http::handoffs::read::ListInput;
+use crate::http::handoffs::recall::RecallInput;
 use crate::http::handoffs::view::{ActionDone, HandoffDetail, HandoffView};
 use crate::http::shared::entry_view::EntryView;
 use crate::http::shared::operation::{self, MakeSchema, Operation, Response, Who, read, schema};
@@ -31,7 +35,7 @@ const fn action(
     }
 }
 
-pub const HANDOFFS: [Operation; 22] = [
+pub const HANDOFFS: [Operation; 25] = [
     Operation {
         query: Some(schema::<ListInput>),
         response: Response::Json(schema::<ListPage<HandoffView>>),
@@ -64,6 +68,12 @@ pub const HANDOFFS: [Operation; 22] = [
         method: "put",
         ..action("/v1/handoffs/{handoff}/draft", "edit_draft", "Replaces a draft.", schema::<Offer>)
     },
+    action(
+        "/v1/handoffs/{handoff}/discard",
+        "discard_draft",
+        "The sender ends a draft that it will not propose.",
+        schema::<DiscardInput>,
+    ),
     action(
         "/v1/handoffs/{handoff}/initiate",
         "propose_draft",
@@ -130,6 +140,18 @@ pub const HANDOFFS: [Operation; 22] = [
         "activate_handoff",
         "The target starts the work and owns the task.",
         schema::<ActivateInput>,
+    ),
+    action(
+        "/v1/handoffs/{handoff}/progress",
+        "report_progress",
+        "The owner reports how far the work is. No deadline moves.",
+        schema::<ProgressReport>,
+    ),
+    action(
+        "/v1/handoffs/{handoff}/recall",
+        "recall_handoff",
+        "The sender asks for a task back that was accepted.",
+        schema::<RecallInput>,
     ),
     action(
         "/v1/handoffs/{handoff}/complete",

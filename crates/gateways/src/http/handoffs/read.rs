@@ -4,8 +4,11 @@ use axum::Json;
 use axum::extract::State;
 use engine::ports::store::{HandoffFilter, ListOf};
 use engine::read::query::Item;
+use protocol::form;
 use protocol::handoff::Status;
+use protocol::handoff::waits::{OpenFilter, WAITING_FOR_EXPECTED};
 use protocol::ids::{AgentId, HandoffId, TaskId};
+use protocol::ledger::Stream;
 use protocol::sealed_cursor::Purpose;
 use protocol::step;
 use schemars::JsonSchema;
@@ -16,11 +19,18 @@ use crate::http::handoffs::action::stream;
 use crate::http::handoffs::view::{HandoffDetail, HandoffView};
 use crate::http::handoffs::{completion_view, view};
 use crate::http::shared::auth::Asker;
+use crate::http::shared::cursors;
+use crate::http::shared::entry_view::{self, EntryView};
 use crate::http::shared::gateway::Gateway;
-use crate::http::shared::input::{Named, QueryParameters};
+use crate::http::shared::input::{Named, QueryParameters, parse_flag};
 use crate::http::shared::paging::{ListPage, PageInput, parse_limit};
 use crate::http::shared::problem::Problem;
-use crate::http::shared::{cursors, entry_view};
+
+/// The form of the filter `waiting_for`.
+const WAITING_FOR: &str = concat!(
+    "^(me|agent:[a-z0-9][a-z0-9._-]{0,63}",
+    "|role:(coordinator|researcher|executor|reviewer|integrator))$"
+);
 
 /// The filters of a list.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -34,6 +44,18 @@ pub struct ListInput {
     pub to_agent: Option<AgentId>,
     #[serde(default)]
     pub status: Option<Status>,
+    /// Only open ones that wait for `me`, `agent:ID` or `role:ROLE`.
+    #[serde(default)]
+    #[schemars(transform = form::pattern(WAITING_FOR, WAITING_FOR_EXPECTED))]
+    pub waiting_for: Option<String>,
+    /// Only open ones whose approval is `wanted`.
+    #[serde(default)]
+    #[schemars(transform = form::exactly("wanted"))]
+    pub approval: Option<String>,
+    /// Only open ones that are overdue, with `true`, or that are not, with `false`.
+    #[serde(default)]
+    #[schemars(transform = form::true_or_false)]
+    pub overdue: Option<String>,
     /// The most items in a page, 1 to 200.
     #[serde(default)]
     pub limit: Option<String>,
@@ -59,15 +81,33 @@ pub async fn read_list(
     let limit = parse_limit(input.limit.as_deref())?;
     let caller = &asker.caller;
     let before = cursors::row_before(gateway, caller, "handoffs", input.cursor.as_deref())?;
+    let filter = open_filter(&input)?;
     let ListInput { task_id, from_agent, to_agent, status, .. } = input;
-    let of = ListOf::Handoffs(HandoffFilter { task_id, from_agent, to_agent, status });
-    let page = gateway.engine.access().list_for(caller, of, before, limit).await?;
+    let of = HandoffFilter { task_id, from_agent, to_agent, status, ..HandoffFilter::default() };
+    let access = gateway.engine.access();
+    let page = match filter == OpenFilter::default() {
+        true => access.list_for(caller, ListOf::Handoffs(of), before, limit).await?,
+        false => access.open_handoffs(caller, of, &filter, before, limit).await?,
+    };
     let mut items = Vec::with_capacity(page.items.len());
     for item in &page.items {
         items.extend(shown(gateway, asker, item).await?);
     }
     let next_cursor = cursors::next_row(gateway, caller, "handoffs", page.next);
     Ok(ListPage { items, next_cursor })
+}
+
+fn open_filter(input: &ListInput) -> Result<OpenFilter, Problem> {
+    let waiting_for = input.waiting_for.as_deref().map(|text| {
+        text.parse().map_err(|expected| Problem::schema_invalid("waiting_for", expected))
+    });
+    let is_approval_wanted = match input.approval.as_deref() {
+        None => false,
+        Some("wanted") => true,
+        Some(_) => return Err(Problem::schema_invalid("approval", "wanted")),
+    };
+    let is_overdue = parse_flag("overdue", input.overdue.as_deref())?;
+    Ok(OpenFilter { waiting_for: waiting_for.transpose()?, is_approval_wanted, is_overdue })
 }
 
 /// The handoff without the delegated parts that the caller may not read.
@@ -120,26 +160,36 @@ pub async fn history(
     asker: Asker,
     Named(id): Named<HandoffId>,
     QueryParameters(input): QueryParameters<PageInput>,
-) -> Result<Json<ListPage<entry_view::EntryView>>, Problem> {
+) -> Result<Json<ListPage<EntryView>>, Problem> {
     let asker = asker.member()?;
     let item = visible(&gateway, &asker, id).await?;
     let limit = parse_limit(input.limit.as_deref())?;
     let list = Purpose::History(id);
     let before = cursors::row_before(&gateway, &asker.caller, list, input.cursor.as_deref())?;
-    let entries =
-        gateway.engine.read().history(&item.stream, before.unwrap_or(u64::MAX), limit).await?;
-    let next = entries
-        .last()
-        .filter(|oldest| oldest.entry.position > 1)
-        .map(|oldest| oldest.entry.position);
+    let (items, next) =
+        entries(&gateway, &asker, &item.stream, before.unwrap_or(u64::MAX), limit).await?;
     let next_cursor = cursors::next_row(&gateway, &asker.caller, list, next);
+    Ok(Json(ListPage { items, next_cursor }))
+}
+
+/// Entries before a position, newest first, without those that the caller may not read; and the
+/// position before which there are more.
+pub async fn entries(
+    gateway: &Gateway,
+    asker: &Asker,
+    stream: &Stream,
+    before: u64,
+    limit: usize,
+) -> Result<(Vec<EntryView>, Option<u64>), Problem> {
+    let entries = gateway.engine.read().history(stream, before, limit).await?;
+    let oldest = entries.last().map(|oldest| oldest.entry.position);
     let mut items = Vec::with_capacity(entries.len());
     for one in &entries {
         if gateway.engine.access().may_read_entry(&asker.caller, &one.entry).await? {
-            items.push(entry_view::entry(&gateway, &asker, one));
+            items.push(entry_view::entry(gateway, asker, one));
         }
     }
-    Ok(Json(ListPage { items, next_cursor }))
+    Ok((items, oldest.filter(|position| *position > 1)))
 }
 
 /// The handoff, if there is one that the caller may know of.

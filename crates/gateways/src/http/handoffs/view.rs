@@ -6,6 +6,7 @@ use engine::road::submit::Done;
 use protocol::handoff::edit::Difference;
 use protocol::handoff::package::OfferedWorkState;
 use protocol::handoff::state::{Approval, Handoff, Note};
+use protocol::handoff::waits::{self, Wait};
 use protocol::handoff::{Status, derive};
 use protocol::hidden;
 use protocol::step::State;
@@ -15,8 +16,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::http::handoffs::completion_view::{CompletionView, Progress};
+use crate::http::handoffs::progress::ProgressView;
+use crate::http::handoffs::recall::RecallView;
 use crate::http::handoffs::workq::HandoffContext;
-use crate::http::handoffs::{completion_view, workq};
+use crate::http::handoffs::{completion_view, progress, recall, workq};
 use crate::http::shared::entry_view::show_times;
 
 /// A handoff.
@@ -39,13 +42,22 @@ pub struct HandoffView {
     pub initiated_at: String,
     pub resolved_at: Option<String>,
     pub changed_at: String,
-    /// When the current stage is overdue.
+    /// When the current stage is, or was, overdue.
     pub due_at: Option<String>,
+    /// What it waits for, the next step first. Empty once it is closed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waiting_for: Vec<WaitView>,
     /// Whether a human must agree: `not_needed`, `wanted` or `given`.
     pub approval: &'static str,
     /// The progress of a completion: `verifying`, `verification_unavailable`, `unconfirmed` or
     /// `done`; `null` before.
     pub completing: Option<Progress>,
+    /// The newest report of the owner about its work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub progress: Option<ProgressView>,
+    /// The sender asks for the task back, and the owner has not answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recall: Option<RecallView>,
     /// 1 for the first package; each counter-offer adds 1.
     pub revision: u32,
     /// The handoff whose owner delegated this one.
@@ -66,6 +78,36 @@ pub struct HandoffView {
     pub resolution_notes: Vec<Value>,
     /// How many entries the ledger has about it.
     pub position: u64,
+}
+
+/// One thing that a handoff waits for.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct WaitView {
+    /// `agent:ID`, `approver`, `verifier`, `coordinator`, `parts` (those that the owner delegated
+    /// must end first) or `server`.
+    pub who: String,
+    /// The actions that they can take.
+    #[serde(rename = "for")]
+    pub actions: &'static [&'static str],
+    pub since: String,
+    /// When it is, or was, overdue.
+    pub until: Option<String>,
+    /// What happens then: `escalates`, which may have happened (`escalated`), or `nothing`.
+    pub then: &'static str,
+}
+
+pub fn waiting_for(handoff: &Handoff) -> Vec<WaitView> {
+    waits::waits(handoff).iter().map(wait).collect()
+}
+
+fn wait(wait: &Wait) -> WaitView {
+    WaitView {
+        who: wait.who.describe(),
+        actions: wait.actions,
+        since: wait.since.to_string(),
+        until: wait.until.map(|until| until.to_string()),
+        then: wait.then.as_str(),
+    }
 }
 
 /// A handoff with what it carries.
@@ -105,6 +147,9 @@ pub struct ActionDone {
     /// What was saved but does not work at present.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
+    /// What it waits for now, the next step first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waiting_for: Vec<WaitView>,
 }
 
 pub fn handoff(item: &Item) -> Option<HandoffView> {
@@ -137,9 +182,12 @@ pub fn handoff(item: &Item) -> Option<HandoffView> {
         initiated_at: state.initiated_at().to_string(),
         resolved_at: state.resolved_at().map(|at| at.to_string()),
         changed_at: item.changed_at.to_string(),
-        due_at: derive::overdue_at(state).map(|due| due.to_string()),
+        due_at: waits::due_at(state).map(|due| due.to_string()),
+        waiting_for: waiting_for(state),
         approval: approval(state),
         completing: completion_view::progress(state),
+        progress: progress::view(state),
+        recall: recall::view(state),
         revision: made.map_or(1, |made| made.revision),
         parent_handoff_id: made.and_then(|made| made.terms.parent).map(|id| id.to_string()),
         replaces_handoff_id: made.and_then(|made| made.terms.replaces).map(|id| id.to_string()),
@@ -214,7 +262,7 @@ fn note(note: &Note) -> Value {
     value
 }
 
-pub fn action_done(id: &str, done: &Done) -> ActionDone {
+pub fn action_done(id: &str, done: &Done, waiting_for: Vec<WaitView>) -> ActionDone {
     let workq_status = done.outcome.workq;
     let status = done.outcome.status.expect("an action on a handoff leaves it with a status");
     let has_moved = status == Status::Activated || !workq_status.is_not_applicable();
@@ -227,5 +275,6 @@ pub fn action_done(id: &str, done: &Done) -> ActionDone {
         verification_failed: done.outcome.failed.clone(),
         workq_status: has_moved.then(|| workq::answered(workq_status)),
         warnings: done.outcome.warnings.clone(),
+        waiting_for,
     }
 }

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use engine::ports::store::{InboxStatus, ListOf, MessageFilter};
-use engine::read::query::Item;
+use engine::read::query::{Item, LIST_ROWS_MAX};
 use protocol::caller::Caller;
 use protocol::ids::{AgentId, MessageId, TeamspaceId, ThreadId, Topic};
 use protocol::ledger::{Stream, Subject};
@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::http::messages::inbox_text;
+use crate::http::messages::notices::{self, HandoffInBrief, NoticesView};
 use crate::http::messages::state::Messages;
 use crate::http::messages::view::{MessageView, message_of, view, views};
 use crate::http::shared::auth::Asker;
@@ -31,6 +32,9 @@ use crate::http::shared::problem::Problem;
 use crate::rate::RateLimiter;
 
 const MESSAGES: &str = "/v1/acp/messages";
+
+/// Handoffs on a page of the inbox: as many as a model reads at once.
+const IN_BRIEF_MAX: usize = 20;
 
 /// The filters of a list.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -70,6 +74,9 @@ pub struct InboxInput {
     /// `json` or `text`; by the `Accept` header when absent.
     #[serde(default)]
     pub format: Option<Format>,
+    /// `until` of notices that you have used: they count as read, and are not shown again.
+    #[serde(default)]
+    pub read_until: Option<String>,
     /// The most items in a page, 1 to 200.
     #[serde(default)]
     pub limit: Option<String>,
@@ -85,6 +92,23 @@ pub enum Format {
     Text,
 }
 
+/// What the caller was sent. The first page of all that is open also has its notices, and the
+/// handoffs that wait for it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct InboxView {
+    pub items: Vec<MessageView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notices: Option<NoticesView>,
+    /// The handoffs that wait for you, the newest first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting_for_you: Option<Vec<HandoffInBrief>>,
+    /// Whether `GET /v1/handoffs?waiting_for=me` has more of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub more_wait_for_you: Option<bool>,
+}
+
 /// How many messages are in the caller's mailboxes, and how many it may still send.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct MailboxStatus {
@@ -94,6 +118,10 @@ pub struct MailboxStatus {
     pub pending: usize,
     pub delivered: usize,
     pub read: usize,
+    /// Handoffs with notices that you have not read, counted up to 200.
+    pub notices: usize,
+    /// Handoffs that wait for you, counted up to 200.
+    pub waiting_for_you: usize,
     pub direct_sends_left: u64,
     pub broadcasts_left: u64,
     pub payload_bytes_max: usize,
@@ -231,7 +259,11 @@ pub async fn query(
     let parties = own.into_iter().chain(agent).collect();
     let filter = MessageFilter { parties, thread_id, kind, status, topic, since, until };
     let of = ListOf::Messages(filter);
-    let page = gateway.engine.read().list(&caller.teamspace, of, before, limit).await?;
+    let mut page = gateway.engine.read().list(&caller.teamspace, of, before, limit).await?;
+    // The index of parties does not decide who may read a message.
+    let is_visible =
+        |item: &Item| item.state.as_message().is_some_and(|it| it.is_visible_to(&caller));
+    page.items.retain(is_visible);
     let next_cursor = cursors::next_row(&gateway, &caller, "messages", page.next);
     Ok(Json(ListPage { items: views(&caller, &page.items), next_cursor }))
 }
@@ -242,16 +274,35 @@ pub async fn inbox(
     headers: HeaderMap,
     QueryParameters(input): QueryParameters<InboxInput>,
 ) -> Result<Response, Problem> {
-    let caller = asker.member()?.caller;
+    let asker = asker.member()?;
+    let caller = &asker.caller;
     let limit = parse_limit(input.limit.as_deref())?;
-    let before = cursors::row_before(&gateway, &caller, "inbox", input.cursor.as_deref())?;
+    let before = cursors::row_before(&gateway, caller, "inbox", input.cursor.as_deref())?;
+    if let Some(until) = input.read_until.as_deref() {
+        // Operators are told nothing, so they have nothing to mark.
+        let until = notices::place(&gateway, &asker, ("read_until", until)).await?;
+        if let Some(own) = caller.agent() {
+            notices::mark_read(&gateway, &asker, own, until).await?;
+        }
+    }
     let status = input.status.map_or(InboxStatus::Open, InboxStatus::Only);
-    let page = gateway.engine.read().inbox(&caller, status, before, limit).await?;
-    let items = views(&caller, &page.items);
-    let next_cursor = cursors::next_row(&gateway, &caller, "inbox", page.next);
+    let page = gateway.engine.read().inbox(caller, status, before, limit).await?;
+    let mut view = InboxView {
+        items: views(caller, &page.items),
+        next_cursor: cursors::next_row(&gateway, caller, "inbox", page.next),
+        notices: None,
+        waiting_for_you: None,
+        more_wait_for_you: None,
+    };
+    if before.is_none() && input.status.is_none() {
+        let (waiting, has_more) = notices::waiting(&gateway, &asker, IN_BRIEF_MAX).await?;
+        view.notices = Some(notices::told(&gateway, &asker, None, IN_BRIEF_MAX).await?);
+        view.waiting_for_you = Some(waiting);
+        view.more_wait_for_you = Some(has_more);
+    }
     Ok(match input.format.unwrap_or_else(|| accepted(&headers)) {
-        Format::Json => Json(ListPage { items, next_cursor }).into_response(),
-        Format::Text => inbox_text::render(&items, next_cursor.as_deref()).into_response(),
+        Format::Json => Json(view).into_response(),
+        Format::Text => inbox_text::render(&view).into_response(),
     })
 }
 
@@ -259,17 +310,22 @@ pub async fn status(
     State(gateway): State<Messages>,
     asker: Asker,
 ) -> Result<Json<MailboxStatus>, Problem> {
-    let caller = asker.member()?.caller;
-    let counts = gateway.engine.read().inbox_counts(&caller).await?;
+    let asker = asker.member()?;
+    let caller = &asker.caller;
+    let (waiting, _) = notices::waiting(&gateway, &asker, LIST_ROWS_MAX).await?;
+    let notices = gateway.engine.read().notices(caller, None, LIST_ROWS_MAX).await?;
+    let counts = gateway.engine.read().inbox_counts(caller).await?;
     let left = |limiter: &RateLimiter| match caller.agent() {
         Some(sender) => limiter.left(&(&caller.teamspace, sender), gateway.now_ms()),
         None => 0,
     };
     Ok(Json(MailboxStatus {
-        mailboxes: mailboxes(&caller).iter().map(ToString::to_string).collect(),
+        mailboxes: mailboxes(caller).iter().map(ToString::to_string).collect(),
         pending: counts.pending,
         delivered: counts.delivered,
         read: counts.read,
+        notices: notices.about.len(),
+        waiting_for_you: waiting.len(),
         direct_sends_left: left(&gateway.sending.direct),
         broadcasts_left: left(&gateway.sending.broadcasts),
         payload_bytes_max: PAYLOAD_BYTES_MAX,

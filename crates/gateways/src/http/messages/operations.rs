@@ -1,9 +1,10 @@
-//! The operations on messages.
+//! The operations on messages and notices.
 
 use protocol::message::Outgoing;
 use protocol::message::command::Addressed;
 
-use super::mailbox::{InboxInput, MailboxStatus, QueryInput};
+use super::mailbox::{InboxInput, InboxView, MailboxStatus, QueryInput};
+use super::notices::{MuteNoticesInput, NoticesInput, NoticesView, ReadNoticesInput};
 use super::purge::{PurgeInput, PurgeView};
 use super::view::MessageView;
 use crate::http::shared::input::Nothing;
@@ -51,11 +52,11 @@ pub const MESSAGES: [Operation; 7] = [
     },
     Operation {
         query: Some(schema::<InboxInput>),
-        response: Response::Json(schema::<ListPage<MessageView>>),
+        response: Response::Json(schema::<InboxView>),
         ..read(
             "/v1/acp/inbox",
             "acp_inbox",
-            "What the caller was sent, newest first; what is shown counts as delivered.",
+            "What the caller was sent, what it is told, and what waits for it.",
         )
     },
     Operation {
@@ -64,6 +65,33 @@ pub const MESSAGES: [Operation; 7] = [
             "/v1/acp/status",
             "acp_status",
             "Counts of the caller's inbox, and what it may send.",
+        )
+    },
+];
+
+pub const NOTICES: [Operation; 3] = [
+    Operation {
+        query: Some(schema::<NoticesInput>),
+        response: Response::Json(schema::<NoticesView>),
+        ..read("/v1/notices", "list_notices", "What happened to handoffs that concern the caller.")
+    },
+    Operation {
+        response: Response::Json(schema::<NoticesView>),
+        ..action(
+            "/v1/notices/read",
+            "read_notices",
+            "The caller has read its notices up to a cursor.",
+            schema::<ReadNoticesInput>,
+        )
+    },
+    Operation {
+        method: "put",
+        response: Response::Json(schema::<NoticesView>),
+        ..action(
+            "/v1/notices/muted",
+            "mute_notices",
+            "Says which kinds of notices the caller does not want.",
+            schema::<MuteNoticesInput>,
         )
     },
 ];

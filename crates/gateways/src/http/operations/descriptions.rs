@@ -1,121 +1,17 @@
 //! What each operation does, in a few sentences: when to use it, and what an answer means.
 
+mod handoffs;
+mod transfers;
 mod webhooks;
 
 /// What an operation of this id does.
 pub fn of(id: &str) -> &'static str {
-    let mut all = DESCRIPTIONS.iter().chain(&webhooks::DESCRIPTIONS);
+    let own = DESCRIPTIONS.iter().chain(&handoffs::DESCRIPTIONS);
+    let mut all = own.chain(&transfers::DESCRIPTIONS).chain(&webhooks::DESCRIPTIONS);
     all.find(|(known, _)| *known == id).map_or("", |(_, text)| text)
 }
 
-const DESCRIPTIONS: [(&str, &str); 120] = [
-    (
-        "list_handoffs",
-        "Returns the handoffs of the teamspace that you may see. Narrow the list with the \
-         parameters, and pass `next_cursor` as `cursor` to go on.",
-    ),
-    (
-        "initiate_handoff",
-        "The task must be free: a second proposal of a task that is under way is an \
-         `ownership_conflict`. With `dry_run=true` nothing is proposed, the offer may be \
-         incomplete, and the answer lists everything that the server would refuse.",
-    ),
-    (
-        "draft_handoff",
-        "A draft may be incomplete and holds no task. Only its sender and coordinators see \
-         it.",
-    ),
-    (
-        "show_handoff",
-        "Returns the state of the handoff, its package as it was sealed, and what was \
-         reported when it was completed.",
-    ),
-    (
-        "edit_draft",
-        "The offer in the body replaces the draft as a whole. Only its sender may do this, \
-         and only while it is a draft.",
-    ),
-    (
-        "propose_draft",
-        "With an empty body the draft is proposed as it was saved. An offer in the body \
-         must be complete, because it replaces the draft.",
-    ),
-    (
-        "accept_handoff",
-        "The server checks schema, policy, owner chain and hash of the package, and looks \
-         at its artifacts. The answer is `accepted`, `validating` while something is still \
-         checked, or an error when the gate rejects the handoff.",
-    ),
-    (
-        "reject_handoff",
-        "Use one of the ten reasons, and say in `detail` what the sender must change. The \
-         task is free again.",
-    ),
-    ("approve_handoff", "Only a human other than the sender can approve. The first answer counts."),
-    (
-        "refuse_handoff",
-        "Only a human other than the sender can refuse. The sender is told `why` and may \
-         counter.",
-    ),
-    (
-        "counter_handoff",
-        "Send only what changes; the rest of the package stays as it was. The target and \
-         the task cannot change.",
-    ),
-    (
-        "withdraw_handoff",
-        "The handoff is closed and the task is free again. What was accepted cannot be \
-         withdrawn.",
-    ),
-    (
-        "extend_sla",
-        "The new limit must lie in the future. A stage that was overdue can be overdue \
-         again.",
-    ),
-    (
-        "delegate_handoff",
-        "The part is a handoff of its own, from the owner to the agent in `to_agent`. Its \
-         policy and deadline may be tighter than those of the whole, never looser.",
-    ),
-    (
-        "reassign_handoff",
-        "The handoff is closed, and the same package is proposed to another agent in the \
-         same commit. The answer names the successor in `new_handoff_id`.",
-    ),
-    (
-        "activate_handoff",
-        "From now on the target owns the task. Say in `work_state_update` what changed \
-         since the package was sealed.",
-    ),
-    (
-        "complete_handoff",
-        "Answer the success criteria with `evidence`, and name the results in \
-         `final_artifacts`; the server looks at them first. Where a verifier is required, \
-         the handoff stays `activated` until a verifier confirms.",
-    ),
-    (
-        "confirm_completion",
-        "Sender, coordinator, reviewer or operator; never the owner. The handoff is \
-         `completed`.",
-    ),
-    (
-        "dispute_completion",
-        "Sender, coordinator, reviewer or operator; never the owner. The owner is told \
-         `why`, and the work goes on.",
-    ),
-    (
-        "close_handoff",
-        "A closed handoff never changes again. A coordinator may close one in any state.",
-    ),
-    (
-        "erase_content",
-        "The content of one entry is erased for good; the entry stays in the chain with its \
-         hash, and the reason is on record.",
-    ),
-    (
-        "handoff_history",
-        "Returns the ledger entries of one handoff, newest first, each with its hash.",
-    ),
+const DESCRIPTIONS: [(&str, &str); 83] = [
     (
         "list_conversations",
         "An agent sees the conversations that it holds; coordinators and operators see all \
@@ -137,6 +33,11 @@ const DESCRIPTIONS: [(&str, &str); 120] = [
          the number of the last line that you have.",
     ),
     (
+        "read_history",
+        "A history that the provider accepts, with a call and its result for each change of \
+         hands. The oldest messages are left out first.",
+    ),
+    (
         "say",
         "The customer may always speak. An agent speaks for the epoch in which it holds the \
          conversation; a message for an older epoch is refused and not shown.",
@@ -144,8 +45,12 @@ const DESCRIPTIONS: [(&str, &str); 120] = [
     ("download_attachment", "The file is always sent as a download, never shown inline."),
     (
         "route_conversation",
-        "The next epoch begins with the new holder. A conversation that goes round in \
-         circles goes to a person instead.",
+        "The next epoch begins with the new holder; `human` asks for a person. A conversation \
+         that goes round in circles goes to a person instead.",
+    ),
+    (
+        "list_choices",
+        "Each has its name, icon and languages; `holds` is true for the one that answers now.",
     ),
     ("select_agent", "Only agents whose profile says `user_selectable` can be chosen."),
     (
@@ -177,73 +82,6 @@ const DESCRIPTIONS: [(&str, &str); 120] = [
         "open_socket",
         "Ask with frames that name an operation, and be told what happens to conversations, \
          transfers and queues. See docs/gateways/ws.md for the frames.",
-    ),
-    (
-        "request_human",
-        "The queue holds the conversation from now on, and the bot is silent. A second \
-         request while one is open is a `HANDOFF_DUPLICATE_REQUEST`.",
-    ),
-    (
-        "ask_callback",
-        "What waits for a person is cancelled. The callback stays open after the chat is \
-         closed.",
-    ),
-    (
-        "settle_callback",
-        "People of the queue, coordinators and operators say what the call led to.",
-    ),
-    (
-        "show_transfer",
-        "Returns the status, who is asked or answers, the place in the queue, and the \
-         context for the person.",
-    ),
-    (
-        "show_bundle",
-        "Each request for a person has a bundle of its own; the transfer names the newest one.",
-    ),
-    (
-        "pick_up_transfer",
-        "The first person who asks gets it; the others get `HANDOFF_ALREADY_CLAIMED`. With \
-         `accept` the person answers at once.",
-    ),
-    ("accept_transfer", "The person holds the conversation, in a new epoch."),
-    ("decline_transfer", "The transfer keeps its place in the queue, and another person is asked."),
-    ("hold_transfer", "The customer is told. No other person may answer meanwhile."),
-    ("resume_transfer", "The person goes on with the customer."),
-    (
-        "complete_transfer",
-        "The holder from before the transfer gets the conversation back, with the summary.",
-    ),
-    ("end_transfer", "Use this when there is nothing left for the bot to do."),
-    (
-        "cancel_transfer",
-        "Before a person answers, the customer or the agent that asked may cancel. The \
-         holder from before gets the conversation back.",
-    ),
-    (
-        "fail_transfer",
-        "Coordinators and operators give up a transfer that no person can take. The holder \
-         from before gets the conversation back.",
-    ),
-    (
-        "transfer_on",
-        "`warm` takes the context along, `blind` does not and needs a queue, \
-         `supervisor_consult` asks a supervisor to listen.",
-    ),
-    ("note_transfer", "Notes are for colleagues. Neither the customer nor a bot sees them."),
-    (
-        "whisper_transfer",
-        "Only the person who answers sees it. Neither the customer nor a bot does.",
-    ),
-    ("rate_transfer", "The customer rates a transfer after it is over, from 1 to 5."),
-    (
-        "show_queue",
-        "Members see how many wait and how long it takes. People of the queue and \
-         coordinators see the list itself.",
-    ),
-    (
-        "configure_queue",
-        "The settings are replaced as a whole; what is left out goes back to its default.",
     ),
     (
         "list_graphs",
@@ -351,14 +189,26 @@ const DESCRIPTIONS: [(&str, &str); 120] = [
     ("read_message", "The sender sees that it was read. Reading a message twice changes nothing."),
     (
         "acp_inbox",
-        "Shows what you have not read yet. With `Accept: text/plain` the inbox is a text \
-         for a model, in which the words of senders are marked as data.",
+        "Shows the messages that you have not read yet, newest first, your notices, and the \
+         handoffs that wait for you. Messages that it shows count as delivered. With \
+         `Accept: text/plain` the inbox is a text for a model, in which the words of senders are \
+         marked as data.",
     ),
     (
         "acp_status",
-        "Tells how many messages wait, and how many you may still send in this minute and \
-         hour.",
+        "Tells how many messages, notices and handoffs wait for you, and how many messages you \
+         may still send in this minute and hour.",
     ),
+    (
+        "list_notices",
+        "One item for each handoff, after what you have read. A notice stays until you say that \
+         you have read it. What the server sends you as a message is in your inbox.",
+    ),
+    (
+        "read_notices",
+        "Answers with the notices after that cursor. An older cursor changes nothing.",
+    ),
+    ("mute_notices", "The kinds are replaced as a whole; an empty list mutes nothing."),
     (
         "follow_events",
         "Server-sent events of your teamspace. Send the last id as `Last-Event-ID` to \

@@ -17,8 +17,8 @@ pub const TAGS: [Tag; 12] = [
     },
     Tag {
         name: "Messages",
-        description: "Agents tell each other things without handing a task over.",
-        paths: &["v1/acp/"],
+        description: "What agents tell each other, and what the server tells them about handoffs.",
+        paths: &["v1/acp/", "v1/notices"],
     },
     Tag {
         name: "Transfers",
@@ -29,6 +29,7 @@ pub const TAGS: [Tag; 12] = [
             "v1/transfers",
             "v1/bundles",
             "v1/queues",
+            "v1/reports",
         ],
     },
     Tag {

@@ -87,7 +87,7 @@ const DEPTH_MAX: usize = 8;
 const OPTIONAL_MAX: usize = 2;
 
 /// Requests of which a schema says too little to make an example.
-const REQUESTS: [(&str, &str); 10] = [
+const REQUESTS: [(&str, &str); 12] = [
     ("add_checkpoint", r#""old 3\nPlRNCrwHpqhGrupue0L7gxbjbMiKA9temvuZZDDpkaw=\n\ntasuki-0123…""#),
     (
         "announce_events",
@@ -110,6 +110,8 @@ const REQUESTS: [(&str, &str); 10] = [
         r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"my-reader",
             "capabilities":{"languages":["en"],"supports_confirmation_reply":true}}"#,
     ),
+    ("mute_notices", r#"{"kinds":["activated"]}"#),
+    ("read_notices", r#"{"until":"cur_5d41402abc4b2a76b9719d911017c592"}"#),
     ("redeliver_event", r#"{"event":"cur_5d41402abc4b2a76b9719d911017c592"}"#),
     (
         "reply",

@@ -94,7 +94,9 @@ fn of_query(operation: &str, name: &str, schema: &Value) -> Value {
         ("list_teamspaces", "cursor") => {
             schema = TeamspaceId::json_schema(&mut SchemaGenerator::default()).to_value();
         }
-        ("follow_events", "after") => schema["pattern"] = sealed_cursor::OR_NUMBER.into(),
+        ("follow_events" | "list_notices", "after") | ("acp_inbox", "read_until") => {
+            schema["pattern"] = sealed_cursor::OR_BEGINNING.into();
+        }
         (_, "cursor" | "after") => schema["pattern"] = sealed_cursor::PATTERN.into(),
         (_, _) => {}
     }
@@ -154,7 +156,9 @@ mod tests {
                 ("read_transcript", "after") | ("save_graph", "version") => number(0, INTEGER_MAX),
                 ("download_attachment", "index" | "number") => number(0, INTEGER_MAX),
                 ("list_teamspaces", "cursor") => text("^[a-z0-9][a-z0-9._-]*$"),
-                ("follow_events", "after") => text(r"^([0-9]{1,19}|cur_[A-Za-z0-9_-]{32})$"),
+                ("follow_events" | "list_notices", "after") | ("acp_inbox", "read_until") => {
+                    text(r"^(0|cur_[A-Za-z0-9_-]{32})$")
+                }
                 (_, "cursor" | "after") => text("^cur_[A-Za-z0-9_-]{32}$"),
                 (_, _) => continue,
             };

@@ -17,8 +17,9 @@ use crate::http::shared::credential::Credential;
 use crate::http::shared::gateway::Gateway;
 use crate::http::shared::problem::Problem;
 use crate::http::shared::query::{QueryNotTaken, check_no_query};
+use crate::large_bodies::{Size, TooMuch};
 use crate::listen::Peer;
-use crate::slow_lane::{self, Size, TooMuch};
+use crate::slow_lane;
 
 /// Names the runtime session a caller works in, for provenance.
 pub static SESSION_HEADER: HeaderName = HeaderName::from_static("tasuki-session");
@@ -89,8 +90,9 @@ pub async fn authenticate(gateway: &Gateway, parts: &Parts) -> Result<Asker, Pro
         Credential::Local | Credential::Open => {}
     }
     let size = Size::of(&parts.headers);
-    let identified = slow_lane::identify(&gateway.slow_lane, &asker.caller, size).await;
-    identified.map_err(|TooMuch { retry_seconds }| Problem::too_large_too_often(retry_seconds))?;
+    slow_lane::identify(&gateway.slow_lane, &asker.caller.teamspace, size).await;
+    let waited = gateway.large_bodies.wait(&asker.caller, size).await;
+    waited.map_err(|TooMuch { retry_seconds }| Problem::too_large_too_often(retry_seconds))?;
     Ok(asker)
 }
 
@@ -235,7 +237,7 @@ impl Asker {
         if self.is_server_operator() {
             return Ok(self);
         }
-        Err(Problem::new("not_allowed", "only an operator of the server may do this"))
+        Err(Problem::new("not_allowed", "only an operator of the default teamspace may do this"))
     }
 
     pub fn operator(self) -> Result<Self, Problem> {

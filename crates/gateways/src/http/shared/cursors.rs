@@ -35,6 +35,12 @@ pub fn events_after(
     })
 }
 
+/// The cursor of an event.
+pub fn event(gateway: &Gateway, teamspace: &TeamspaceId, sequence: u64) -> String {
+    let scope = Scope { teamspace, purpose: Purpose::Events };
+    gateway.engine.cursor_key().seal(scope, Cursor::of_entry(sequence))
+}
+
 /// A cursor in the events that also advances with entries of other teamspaces.
 pub fn moving_place(gateway: &Gateway, teamspace: &TeamspaceId, sequence: u64) -> String {
     let scope = Scope { teamspace, purpose: Purpose::Events };

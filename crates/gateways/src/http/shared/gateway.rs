@@ -14,6 +14,7 @@ use tokio::sync::{Semaphore, watch};
 use super::credential::Credential;
 use super::metrics::Metrics;
 use super::origin::Origins;
+use crate::large_bodies::LargeBodies;
 use crate::listen::ConnectionCounts;
 use crate::proxy::TrustedProxies;
 use crate::rate::{RateLimit, RateLimiter};
@@ -69,6 +70,7 @@ pub struct Shared {
     pub join_trace: Option<JoinTrace>,
     /// Where those work who use more than their share of the processor.
     pub slow_lane: Arc<SlowLane>,
+    pub large_bodies: LargeBodies,
     pub stopping: watch::Receiver<bool>,
 }
 
@@ -80,6 +82,7 @@ impl Gateway {
         connections: Arc<ConnectionCounts>,
         stopping: watch::Receiver<bool>,
     ) -> Self {
+        let slow_lane = SlowLane::new(None);
         Self(Arc::new(Shared {
             metrics: Metrics::new(engine.clone(), connections),
             rate: RateLimiter::new(limits.rate),
@@ -91,7 +94,8 @@ impl Gateway {
             origins: Origins::default(),
             n_sockets: AtomicU64::new(0),
             join_trace: None,
-            slow_lane: SlowLane::new(None),
+            large_bodies: LargeBodies::new(Arc::clone(&slow_lane)),
+            slow_lane,
             stopping,
         }))
     }

@@ -12,7 +12,7 @@ use engine::road::submit::Key;
 use protocol::callback::Ask;
 use protocol::caller::{Caller, Principal};
 use protocol::canonical::Hash;
-use protocol::conversation::command::Say;
+use protocol::conversation::command::{Route, Say};
 use protocol::ids::{
     AgentId, ConversationId, GraphId, HandoffId, InvalidId, MessageId, TokenId, TransferId,
     WebhookId,
@@ -121,6 +121,12 @@ pub trait FreeText {
 }
 
 impl FreeText for Say {
+    const FREE_TEXT: &'static [&'static str] = &["text"];
+    const IS_SPEECH: bool = true;
+}
+
+/// Its parting words are a message.
+impl FreeText for Route {
     const FREE_TEXT: &'static [&'static str] = &["text"];
     const IS_SPEECH: bool = true;
 }
@@ -401,6 +407,16 @@ where
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
         let fields = parameters(&parts.uri)?;
         shape(Value::Object(fields)).map(QueryParameters)
+    }
+}
+
+/// `true` or `false` in a query.
+pub fn parse_flag(name: &'static str, text: Option<&str>) -> Result<Option<bool>, Problem> {
+    match text {
+        None => Ok(None),
+        Some("true") => Ok(Some(true)),
+        Some("false") => Ok(Some(false)),
+        Some(_) => Err(Problem::schema_invalid(name, "true or false")),
     }
 }
 

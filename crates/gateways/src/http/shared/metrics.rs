@@ -1,5 +1,6 @@
 //! The counters of `/metrics`.
 
+mod queue_metrics;
 mod usage_metrics;
 
 use std::sync::Arc;
@@ -132,6 +133,7 @@ impl Collector for Counted {
                 MetricType::Histogram,
             )?
             .encode_histogram::<[(&str, &str); 0]>(seconds, n_decisions, &buckets, None)?;
+        queue_metrics::encode(&self.engine, &mut encoder)?;
         usage_metrics::encode(&self.engine, &mut encoder)?;
         let open = i64::try_from(self.connections.open()).unwrap_or(i64::MAX);
         let lag = read(&counts.witness_lag).max(read(&counts.seal_lag));

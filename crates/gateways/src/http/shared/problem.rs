@@ -289,9 +289,10 @@ impl From<Rejection> for Problem {
             Rejection::DuplicateRequest { transfer, status } => problem
                 .fact("transfer_id", transfer.to_string())
                 .fact("transfer_status", status.as_str()),
-            Rejection::TransferGone { status } => {
-                problem.fact("transfer_status", status.map(TransferStatus::as_str))
+            Rejection::TransferGone { status: Some(status) } => {
+                problem.fact("transfer_status", status.as_str())
             }
+            Rejection::TransferGone { status: None } => problem,
             Rejection::WrongTransferState { status, .. } => {
                 problem.fact("transfer_status", status.as_str())
             }
@@ -313,6 +314,7 @@ impl From<Rejection> for Problem {
             Rejection::QuotaReached { limit, retry_after, .. } => {
                 problem.fact("limit", *limit).retry_after(whole_seconds(*retry_after))
             }
+            Rejection::LargerThanQuota { limit, .. } => problem.fact("limit", *limit),
             Rejection::QuotaFull { limit, used, .. } => {
                 problem.fact("limit", *limit).fact("used", *used)
             }

@@ -26,6 +26,7 @@ use crate::http::shared::cursors;
 use crate::http::shared::problem::Problem;
 use crate::http::shared::streams::{Unread, UnreadRoom};
 use crate::http::ws::frame::{After, Subscribe, conversation_id};
+use crate::http::ws::places::{PLACES_EVERY, Places};
 use crate::http::ws::state::Ws;
 use crate::http::ws::typing::{Listening, Who};
 
@@ -118,6 +119,7 @@ pub async fn begin(
         news,
         waiting: Vec::new(),
         n_bytes: 0,
+        places: stream.clone().map(Places::new),
         room: gateway.streams.unread_room(asker),
         held: None,
     };
@@ -165,6 +167,8 @@ struct Following {
     news: mpsc::Sender<News>,
     waiting: Vec<Utf8Bytes>,
     n_bytes: usize,
+    /// The place of the conversation in its queue, if the subscription is to one.
+    places: Option<Places>,
     room: UnreadRoom,
     /// The room of what waits.
     held: Option<Unread>,
@@ -199,9 +203,18 @@ impl Following {
         let mut follower = ledger.follow_teamspace(&self.teamspace, cursor);
         let clock = Arc::clone(self.gateway.engine.clock());
         let mut place_due = clock.sleep(PLACE_EVERY);
+        let mut news_due = clock.sleep(PLACES_EVERY);
         loop {
+            let is_stale = self.places.as_ref().is_some_and(Places::is_stale);
             let page = tokio::select! {
                 page = follower.next() => page,
+                () = &mut news_due, if is_stale => {
+                    news_due = clock.sleep(PLACES_EVERY);
+                    if let Err(ended) = self.say_own_place().await {
+                        return ended;
+                    }
+                    Ok(Vec::new())
+                }
                 () = &mut place_due, if says_places => {
                     place_due = clock.sleep(PLACE_EVERY);
                     self.say_place(follower.cursor());
@@ -251,8 +264,22 @@ impl Following {
         Ok(())
     }
 
+    /// Others have left the queue in which the conversation waits.
+    async fn say_own_place(&mut self) -> Result<(), Ended> {
+        let Some(places) = &mut self.places else { return Ok(()) };
+        let news = places.news(&self.gateway).await.map_err(|_problem| Ended::Failed)?;
+        if let Some(mut frame) = news {
+            frame["of"] = serde_json::from_str(&self.of).unwrap_or(Value::Null);
+            self.push(frame.to_string());
+        }
+        Ok(())
+    }
+
     async fn tell(&mut self, page: &[Arc<Followed>]) -> Result<(), Ended> {
         for followed in page {
+            if let Some(places) = &mut self.places {
+                places.note(&followed.sequenced.entry);
+            }
             self.make_room(followed.n_bytes()).await?;
             self.add(followed).await?;
             if self.n_bytes >= BATCH_BYTES_MAX {
@@ -295,8 +322,14 @@ impl Following {
             View::Member(filter) => {
                 let told = filter.told(&gateway, followed).await.map_err(failed)?;
                 let Some(SubscriberNews { announced, is_shown }) = told else { return Ok(()) };
-                let entry = || filter.entry(&gateway, followed, self.shows_seq).into_owned();
-                (announced, is_shown.then(entry))
+                let entry = match is_shown {
+                    true => {
+                        let entry = filter.entry(&gateway, followed, self.shows_seq).await;
+                        Some(entry.map_err(failed)?.into_owned())
+                    }
+                    false => None,
+                };
+                (announced, entry)
             }
             View::Customer(caller, id) => {
                 if line.entry.stream != stream(&caller.teamspace, *id) {
@@ -312,6 +345,9 @@ impl Following {
             }
         };
         for mut announced in announced {
+            if let Some(places) = &mut self.places {
+                places.note_told(&announced);
+            }
             announced["of"] = serde_json::from_str(&self.of).unwrap_or(Value::Null);
             self.push(announced.to_string());
         }

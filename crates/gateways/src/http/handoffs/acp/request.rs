@@ -7,6 +7,7 @@ use engine::read::query::LIST_ROWS_MAX;
 use protocol::handoff::check::{Delegation, Proposal};
 use protocol::handoff::edit::OfferEdit;
 use protocol::handoff::package::Offer;
+use protocol::handoff::progress::ProgressReport;
 use protocol::ids::AgentId;
 use protocol::sealed_cursor;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -14,11 +15,14 @@ use serde_json::{Value, json};
 
 use crate::http::handoffs::completion::{CompleteInput, ConfirmInput, DisputeInput};
 use crate::http::handoffs::delegation::ReassignInput;
-use crate::http::handoffs::lifecycle::{AcceptInput, ActivateInput, CloseInput, RejectInput};
+use crate::http::handoffs::lifecycle::{
+    AcceptInput, ActivateInput, CloseInput, DiscardInput, RejectInput,
+};
 use crate::http::handoffs::negotiation::{
     ApproveInput, ExtendSlaInput, RefuseInput, WithdrawInput,
 };
 use crate::http::handoffs::read::ListInput;
+use crate::http::handoffs::recall::RecallInput;
 use crate::http::shared::input::Nothing;
 
 /// A request: an action and its fields.
@@ -38,7 +42,7 @@ const ID: &str = "The id of a handoff. A text that is none names nothing: `not_f
 
 type MakeSchema = fn(&mut SchemaGenerator) -> Schema;
 
-const ACTIONS: [(&str, Names, MakeSchema); 19] = [
+const ACTIONS: [(&str, Names, MakeSchema); 23] = [
     ("draft", Names::Maybe, schema::<Offer>),
     ("initiate", Names::Never, schema::<Proposal>),
     // A draft, changed and as it was saved.
@@ -53,12 +57,16 @@ const ACTIONS: [(&str, Names, MakeSchema); 19] = [
     ("delegate", Names::Always, schema::<Delegation>),
     ("reassign", Names::Always, schema::<ReassignInput>),
     ("activate", Names::Always, schema::<ActivateInput>),
+    ("progress", Names::Always, schema::<ProgressReport>),
+    ("recall", Names::Always, schema::<RecallInput>),
     ("complete", Names::Always, schema::<CompleteInput>),
     ("confirm", Names::Always, schema::<ConfirmInput>),
     ("dispute", Names::Always, schema::<DisputeInput>),
     ("extend_sla", Names::Always, schema::<ExtendSlaInput>),
     ("close", Names::Always, schema::<CloseInput>),
+    ("discard", Names::Always, schema::<DiscardInput>),
     ("query", Names::Never, schema::<ListInput>),
+    ("query", Names::Always, schema::<Nothing>),
 ];
 
 impl JsonSchema for AcpRequest {
@@ -92,8 +100,10 @@ fn branch(generator: &mut SchemaGenerator, action: &str, names: Names, make: Mak
             let text = "`true`: check it and change nothing.";
             fields["dry_run"] = json!({ "type": "boolean", "description": text });
         }
-        ("query", _) => {
+        ("query", Names::Never) => {
             fields["limit"] = json!({ "type": "integer", "minimum": 1, "maximum": LIST_ROWS_MAX });
+            let text = fields["overdue"]["description"].take();
+            fields["overdue"] = json!({ "type": "boolean", "description": text });
             fields["cursor"]["pattern"] = sealed_cursor::PATTERN.into();
         }
         (_, _) => {}

@@ -1,0 +1,244 @@
+//! `/v1/notices`: what a caller is told about handoffs that concern it.
+
+use axum::Json;
+use axum::extract::State;
+use engine::ports::store::HandoffFilter;
+use engine::read::notices::{NoticePage, Told};
+use engine::read::query::Item;
+use protocol::agent::Command;
+use protocol::form;
+use protocol::handoff::notices::NoticeKind;
+use protocol::handoff::waits::{OpenFilter, WaitingFor};
+use protocol::hidden;
+use protocol::ids::AgentId;
+use protocol::ledger::{Stream, Subject};
+use protocol::rejection::Rejection;
+use protocol::sealed_cursor::{OR_BEGINNING, is_numeric};
+use protocol::step;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::http::handoffs::view::{WaitView, waiting_for};
+use crate::http::messages::state::Messages;
+use crate::http::shared::auth::Asker;
+use crate::http::shared::cursors;
+use crate::http::shared::gateway::Gateway;
+use crate::http::shared::input::{QueryParameters, Write};
+use crate::http::shared::lookup::{agent, stream};
+use crate::http::shared::paging::parse_limit;
+use crate::http::shared::problem::Problem;
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NoticesInput {
+    /// Notices after this cursor, which may be 0 for the beginning; after what you have read when
+    /// absent.
+    #[serde(default)]
+    pub after: Option<String>,
+    /// The most handoffs in a page, 1 to 200.
+    #[serde(default)]
+    pub limit: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReadNoticesInput {
+    /// `until` of a page of notices.
+    #[schemars(transform = form::pattern(OR_BEGINNING, "a cursor of notices"))]
+    pub until: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MuteNoticesInput {
+    /// The kinds of notices that you do not want, in place of the old ones.
+    #[schemars(length(max = 32))]
+    pub kinds: Vec<NoticeKind>,
+}
+
+/// What the caller is told about handoffs, one item for each of them.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct NoticesView {
+    /// The handoff with the oldest notice first.
+    pub items: Vec<NoticeView>,
+    /// Give it to `read_notices` when you have used the page, or as `after`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    pub has_more: bool,
+    /// Whether notices before the first item may be missing, because there were too many. Then look
+    /// at `GET /v1/handoffs?waiting_for=me` too.
+    pub is_incomplete: bool,
+    /// The kinds that you do not want.
+    pub muted: Vec<NoticeKind>,
+}
+
+/// What the caller is told about one handoff.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct NoticeView {
+    #[serde(flatten)]
+    pub handoff: HandoffInBrief,
+    /// What happened, in its order, each kind once.
+    pub kinds: Vec<NoticeKind>,
+    /// How many steps the caller is told, as far as the server still has them.
+    pub steps: usize,
+    /// When the last of them happened, and by whom.
+    pub at: String,
+    pub actor: String,
+}
+
+/// A handoff as it is now, in a few words.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct HandoffInBrief {
+    pub handoff_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    pub from_agent: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to_agent: Option<String>,
+    pub status: String,
+    /// What it waits for now, the next step first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waiting_for: Vec<WaitView>,
+}
+
+pub async fn list(
+    State(gateway): State<Messages>,
+    asker: Asker,
+    QueryParameters(input): QueryParameters<NoticesInput>,
+) -> Result<Json<NoticesView>, Problem> {
+    let asker = asker.member()?;
+    let limit = parse_limit(input.limit.as_deref())?;
+    let after = match input.after.as_deref() {
+        Some(text) => Some(place(&gateway, &asker, ("after", text)).await?),
+        None => None,
+    };
+    told(&gateway, &asker, after, limit).await.map(Json)
+}
+
+pub async fn read(
+    State(gateway): State<Messages>,
+    write: Write<ReadNoticesInput>,
+) -> Result<Json<NoticesView>, Problem> {
+    let (write, input) = write.split();
+    let asker = write.asker.member()?;
+    let own = own(&asker)?;
+    let until = place(&gateway, &asker, ("until", &input.until)).await?;
+    mark_read(&gateway, &asker, &own, until).await?;
+    told(&gateway, &asker, None, parse_limit(None)?).await.map(Json)
+}
+
+pub async fn mute(
+    State(gateway): State<Messages>,
+    write: Write<MuteNoticesInput>,
+) -> Result<Json<NoticesView>, Problem> {
+    let (write, input) = write.split();
+    let asker = write.asker.member()?;
+    let own = own(&asker)?;
+    let key = write.key.for_action("mute_notices", Some(own.as_str()));
+    let stream = stream(&asker.caller.teamspace, own);
+    let kinds = input.kinds.into_iter().collect();
+    let command = step::Command::Agent(Command::MuteNotices { kinds });
+    gateway.engine.submit(&asker.caller, stream, command, Some(key)).await?;
+    told(&gateway, &asker, None, parse_limit(None)?).await.map(Json)
+}
+
+/// The notices after a place, by default after what the caller has read.
+pub async fn told(
+    gateway: &Gateway,
+    asker: &Asker,
+    after: Option<u64>,
+    limit: usize,
+) -> Result<NoticesView, Problem> {
+    let caller = &asker.caller;
+    let page = gateway.engine.read().notices(caller, after, limit).await?;
+    let NoticePage { about, until, has_more, is_incomplete } = page;
+    let mut items = Vec::with_capacity(about.len());
+    for told in about {
+        let subject = Subject::Handoff(told.handoff);
+        let stream = Stream { teamspace: caller.teamspace.clone(), subject };
+        let Some(item) = gateway.engine.read().item(&stream).await? else { continue };
+        if gateway.engine.access().may_read(caller, &stream, &item.state).await? {
+            items.extend(notice(&item, told));
+        }
+    }
+    let own = match caller.agent() {
+        Some(own) => agent(gateway, &caller.teamspace, own).await?,
+        None => None,
+    };
+    let muted = own.map(|own| own.notices.muted.into_iter().collect()).unwrap_or_default();
+    let until = until.map(|until| cursors::event(gateway, &caller.teamspace, until));
+    Ok(NoticesView { items, until, has_more, is_incomplete, muted })
+}
+
+/// The handoffs that wait for the caller, and whether there are more.
+pub async fn waiting(
+    gateway: &Gateway,
+    asker: &Asker,
+    limit: usize,
+) -> Result<(Vec<HandoffInBrief>, bool), Problem> {
+    let filter = OpenFilter { waiting_for: Some(WaitingFor::Caller), ..OpenFilter::default() };
+    let of = HandoffFilter::default();
+    let access = gateway.engine.access();
+    let page = access.open_handoffs(&asker.caller, of, &filter, None, limit).await?;
+    Ok((page.items.iter().filter_map(in_brief).collect(), page.next.is_some()))
+}
+
+fn notice(item: &Item, told: Told) -> Option<NoticeView> {
+    Some(NoticeView {
+        handoff: in_brief(item)?,
+        kinds: told.kinds,
+        steps: told.n_steps,
+        at: told.at.to_string(),
+        actor: told.actor.to_string(),
+    })
+}
+
+fn in_brief(item: &Item) -> Option<HandoffInBrief> {
+    let handoff = item.state.as_handoff()?;
+    Some(HandoffInBrief {
+        handoff_id: handoff.id().to_string(),
+        task_id: handoff.task_id().map(ToString::to_string),
+        title: handoff.title().map(|title| hidden::visible(title).into_owned()),
+        from_agent: handoff.from().to_string(),
+        to_agent: handoff.to().map(ToString::to_string),
+        status: handoff.status().to_string(),
+        waiting_for: waiting_for(handoff),
+    })
+}
+
+/// Marks the notices up to a place as read. An older place than the one before changes nothing.
+pub async fn mark_read(
+    gateway: &Gateway,
+    asker: &Asker,
+    own: &AgentId,
+    until: u64,
+) -> Result<(), Problem> {
+    if until <= gateway.engine.read().notices_read_until(&asker.caller).await? {
+        return Ok(());
+    }
+    let stream = stream(&asker.caller.teamspace, own.clone());
+    let until = cursors::event(gateway, &asker.caller.teamspace, until);
+    let command = step::Command::Agent(Command::ReadNotices { until });
+    gateway.engine.submit(&asker.caller, stream, command, None).await?;
+    Ok(())
+}
+
+/// The place in the ledger that a cursor names.
+pub async fn place(
+    gateway: &Gateway,
+    asker: &Asker,
+    (field, text): (&str, &str),
+) -> Result<u64, Problem> {
+    if is_numeric(text) && text != "0" {
+        return Err(cursors::refused(field, text, "`until` of a page of notices, or 0"));
+    }
+    let newest = gateway.engine.ledger().newest().await?;
+    cursors::events_after(gateway, asker, (field, text), newest)
+}
+
+fn own(asker: &Asker) -> Result<AgentId, Problem> {
+    let own = asker.caller.agent().cloned();
+    own.ok_or_else(|| Rejection::NotAllowed { action: "read notices", who: "an agent" }.into())
+}
