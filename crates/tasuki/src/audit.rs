@@ -21,6 +21,7 @@ mod session_holds;
 mod snapshots;
 mod tail;
 mod transcripts;
+mod transfers;
 
 use std::fs::File;
 use std::io::BufReader;

@@ -25,12 +25,17 @@ mod offer;
 mod outbox;
 mod own_name;
 mod package_story;
+mod progress_story;
 mod queue;
+mod queue_list;
 mod reach;
+mod report;
 mod story;
 mod teamspace;
+mod todo;
 mod token;
 mod transfer;
+mod transfer_record;
 mod transfer_story;
 mod transfer_view;
 mod transfer_words;
@@ -76,7 +81,9 @@ enum Command {
     Teamspace(teamspace::TeamspaceArgs),
     /// Hand work over: every action, lists, stories and a live view.
     Handoff(handoff::HandoffArgs),
-    /// Look into your inbox; what is shown counts as delivered.
+    /// Show which handoffs wait for you, for what, and until when.
+    Todo(todo::TodoArgs),
+    /// Look into your inbox: shown messages count as delivered, shown notices as read.
     Inbox(message::InboxArgs),
     /// Send, answer, read and find messages.
     Message(message::MessageArgs),
@@ -86,6 +93,8 @@ enum Command {
     Queue(queue::QueueArgs),
     /// Pass a conversation to a person: every action, lists and details.
     Transfer(transfer::TransferArgs),
+    /// Count what happened in the queues, by day.
+    Report(report::ReportArgs),
     /// Chat in this terminal, as a customer or as the person who answers.
     Chat(chat::ChatArgs),
     /// Post events of the ledger to a URL, and look after such webhooks.
@@ -218,9 +227,11 @@ async fn dispatch(command: Command) -> Result<u8> {
         Command::Conversation(args) => conversation::run(args).await,
         Command::Queue(args) => queue::run(args).await,
         Command::Transfer(args) => transfer::run(args).await,
+        Command::Report(args) => report::run(args).await,
         Command::Chat(args) => chat::run(args).await,
         Command::Webhook(args) => webhook::run(args).await,
         Command::Outbox(args) => outbox::run(args).await,
+        Command::Todo(args) => todo::run(args).await,
         Command::Usage(args) => usage::run(args).await,
         Command::Aaep(args) => aaep::run(args).await,
         Command::Graph(args) => graph::run(args).await,

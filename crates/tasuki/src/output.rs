@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use comfy_table::{ContentArrangement, Table, presets};
@@ -17,6 +18,9 @@ const ISOLATE_END: char = '\u{2069}';
 
 /// Why lines of data were lost, if they were.
 static LOST: OnceLock<std::io::Error> = OnceLock::new();
+
+/// Whether the reader of the data closed the pipe before its end.
+static CUT_OFF: AtomicBool = AtomicBool::new(false);
 
 /// The part of a line that has been typed so far, as shown on the terminal. Output meanwhile begins
 /// on a line of its own, and the typed part is shown again below it.
@@ -117,7 +121,9 @@ fn write_line(text: &str) {
     match writeln!(stdout, "{}", harmless(text)) {
         Ok(()) => {}
         // The reader closed the pipe.
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+            CUT_OFF.store(true, Ordering::Relaxed);
+        }
         Err(error) => {
             // The first failure is enough.
             let _ = LOST.set(error);
@@ -128,6 +134,11 @@ fn write_line(text: &str) {
 /// Why not all data was written. A reader that closed the pipe does not count.
 pub fn lost() -> Option<&'static std::io::Error> {
     LOST.get()
+}
+
+/// Whether everything that was printed so far reached its reader.
+pub fn is_complete() -> bool {
+    LOST.get().is_none() && !CUT_OFF.load(Ordering::Relaxed)
 }
 
 /// Remarks for people.
@@ -253,6 +264,14 @@ pub fn relative(time: Time, now: Time) -> String {
         ("now", _) => text,
         (_, true) => format!("{text} ago"),
         (_, false) => format!("in {text}"),
+    }
+}
+
+/// How long something lasted, in the largest unit, rounded down.
+pub fn lasted(span: Span) -> String {
+    match span.as_millis() / 1_000 {
+        0 => "0 s".to_owned(),
+        _ => rough(span),
     }
 }
 

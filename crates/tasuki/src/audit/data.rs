@@ -17,6 +17,7 @@ use super::report::{Findings, Report};
 use super::session_holds::SessionHolds;
 use super::snapshots::Snapshots;
 use super::transcripts::Transcripts;
+use super::transfers::Transfers;
 use super::{Options, Progress, derived_rows, outcomes};
 
 /// One read: large enough that the query costs nothing, small enough to show progress.
@@ -57,7 +58,7 @@ fn without_ledger(
         Ok(Migrated::Partly { found, known }) => {
             Err(OpenError::Older { path, found, known }.into())
         }
-        Err(error @ OpenError::Newer { .. }) => Err(error.into()),
+        Err(error @ (OpenError::Newer { .. } | OpenError::Changed { .. })) => Err(error.into()),
         Err(error @ OpenError::NotOurs { .. }) if !has_run => Err(error.into()),
         Ok(Migrated::Completely | Migrated::NotBegun)
         | Err(
@@ -106,12 +107,10 @@ fn verify_parts(
     progress: Progress<'_>,
 ) -> anyhow::Result<(Report, HashSet<Stream>)> {
     let mut findings = Findings::default();
-    let mut remarks = Vec::new();
     check_file(database, &mut findings)?;
     let row_key = beside.row_key.as_ref();
-    if row_key.is_none() {
-        remarks.push(MACS_NOT_CHECKED.to_owned());
-    }
+    let not_checked = row_key.is_none().then(|| MACS_NOT_CHECKED.to_owned());
+    let mut remarks = Vec::from_iter(not_checked);
     let mut notes = Notes::new(options, beside.key.as_deref(), &mut findings);
     let newest = notes.add_beside(beside, &mut findings);
     check_sealed(database, beside, &mut notes, &mut findings, &mut remarks)?;
@@ -124,6 +123,7 @@ fn verify_parts(
         documents: Some(Documents::of(database)),
         snapshots,
         transcripts: Some(Transcripts::of(database)),
+        transfers: Some(Transfers::of(database)),
         session_holds: Some(SessionHolds::of(database)),
         logs,
         lived: Lived::default(),
@@ -150,6 +150,10 @@ fn verify_parts(
         if let Some(transcripts) = reading.transcripts {
             let finished = transcripts.finish(&mut reading.findings);
             unless_damaged(finished, "the transcripts", &mut reading.findings)?;
+        }
+        if let Some(transfers) = reading.transfers {
+            let finished = transfers.finish(&mut reading.findings);
+            unless_damaged(finished, "the transfers", &mut reading.findings)?;
         }
         if let Some(logs) = reading.logs {
             n_lines = logs.finish(&mut reading.findings, &mut remarks)?;
@@ -247,6 +251,7 @@ struct ReadingData<'d> {
     documents: Option<Documents<'d>>,
     snapshots: Option<Snapshots<'d>>,
     transcripts: Option<Transcripts<'d>>,
+    transfers: Option<Transfers<'d>>,
     session_holds: Option<SessionHolds<'d>>,
     /// Where there are any.
     logs: Option<Logs>,
@@ -326,6 +331,12 @@ impl ReadingData<'_> {
             let checked = transcripts.check(seq, entry, &mut self.findings);
             if unless_damaged(checked, "the transcripts", &mut self.findings)?.is_none() {
                 self.transcripts = None;
+            }
+        }
+        if let Some(transfers) = &mut self.transfers {
+            let checked = transfers.check(seq, entry, event.as_ref(), &mut self.findings);
+            if unless_damaged(checked, "the transfers", &mut self.findings)?.is_none() {
+                self.transfers = None;
             }
         }
         if let Some(holds) = &mut self.session_holds {

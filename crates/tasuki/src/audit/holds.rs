@@ -140,10 +140,10 @@ fn is_count(database: &ReadOnly, row: &HoldRow, id: &str) -> Result<bool, StoreE
     let is_thread = id.parse::<ThreadId>().is_ok() && row.hold.holder.is_none();
     let value = row.hold.value.as_deref().unwrap_or_default();
     let Ok(thread) = serde_json::from_str::<Thread>(value) else { return Ok(false) };
-    let n_messages = database.n_in_thread(&row.teamspace, id)?;
+    let times = database.times_in_thread(&row.teamspace, id)?;
     let n = u64::from(thread.n());
-    let is_right = match n.checked_sub(n_messages) {
-        Some(0) => true,
+    let is_right = match n.checked_sub(times.len() as u64) {
+        Some(0) => thread.has_times(&times),
         Some(n_purged) => n_purged <= database.n_purged(&row.teamspace)?,
         None => false,
     };

@@ -4,6 +4,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use protocol::caller::Role;
 use protocol::ids::AgentId;
+use protocol::tools::transcript::HistoryForm;
 use serde_json::{Value, json};
 
 use super::agent_profile::{Presence, ProfileArgs};
@@ -54,6 +55,10 @@ enum AgentCommand {
     Endpoint {
         #[command(flatten)]
         called: CalledArgs,
+        /// Send the history of the conversation along, for a model of: openai, responses,
+        /// anthropic, langchain or gemini
+        #[arg(long, value_name = "FORM", requires = "url")]
+        history: Option<HistoryForm>,
     },
     /// Show or set the presence of a human; without a connection it lasts 15 minutes
     Presence {
@@ -138,8 +143,10 @@ pub async fn run(args: AgentArgs) -> Result<u8> {
             }
             print_roles(client, &id, json).await?;
         }
-        AgentCommand::Wake { called } => called.run(client, "wake", json).await?,
-        AgentCommand::Endpoint { called } => called.run(client, "endpoint", json).await?,
+        AgentCommand::Wake { called } => called.run(client, "wake", None, json).await?,
+        AgentCommand::Endpoint { called, history } => {
+            called.run(client, "endpoint", history, json).await?;
+        }
         AgentCommand::Presence { id, presence } => {
             let call = match presence {
                 None => Call::get(path_of(&id, "")),
@@ -218,10 +225,20 @@ async fn register(
 
 impl CalledArgs {
     /// `what` is the name of the path, and of the field in which operators see it.
-    async fn run(self, client: &Client, what: &str, json: bool) -> Result<()> {
+    async fn run(
+        self,
+        client: &Client,
+        what: &str,
+        history: Option<HistoryForm>,
+        json: bool,
+    ) -> Result<()> {
         let is_change = self.url.is_some() || self.remove;
+        let mut body = json!({ "url": self.url });
+        if let Some(form) = history {
+            body["history"] = form.as_str().into();
+        }
         let call = match is_change {
-            true => Call::put(path_of(&self.id, &format!("/{what}")), json!({ "url": self.url })),
+            true => Call::put(path_of(&self.id, &format!("/{what}")), body),
             false => Call::get(path_of(&self.id, "")),
         };
         let answer = client.call(call).await?.success()?;
@@ -274,6 +291,7 @@ fn described(agent: &Value) -> String {
         ("color", &profile["color"]),
         ("choosable", &profile["user_selectable"]),
         ("endpoint", &agent["endpoint"]),
+        ("history", &agent["history"]),
         ("wake", &agent["wake"]),
         ("changed", &agent["changed_at"]),
     ]));

@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use http_body_util::BodyExt;
 use protocol::time::Time;
+use protocol::tools::transcript::HistoryForm;
 use serde_json::{Map, Value, json};
 
 use super::graph::attribute;
@@ -69,6 +70,14 @@ enum ConversationCommand {
         /// Start after the message of this number; 0 is the beginning [default: now]
         #[arg(long, value_name = "N")]
         after: Option<u64>,
+    },
+    /// Print what was said as the history of a model, as JSON
+    History {
+        /// The conversation's id
+        id: String,
+        /// The provider's format: openai, responses, anthropic, langchain or gemini
+        #[arg(long, value_name = "FORM", default_value = "openai")]
+        form: HistoryForm,
     },
     /// End it
     Close {
@@ -148,9 +157,15 @@ struct ListArgs {
 struct RouteArgs {
     /// The conversation's id
     id: String,
-    /// The agent that shall answer from now on
+    /// The agent that shall answer from now on, or `human` for a person
     #[arg(long, value_name = "AGENT")]
     to: String,
+    /// With `human`: the queue where the customer waits [default: the queue `default`]
+    #[arg(long, value_name = "QUEUE")]
+    queue: Option<String>,
+    /// What you say to the customer first
+    #[arg(long, value_name = "TEXT")]
+    say: Option<String>,
     /// The epoch in which you hold it [default: the current one]
     #[arg(long, value_name = "N")]
     epoch: Option<u64>,
@@ -179,13 +194,7 @@ pub async fn run(args: ConversationArgs) -> Result<u8> {
     match args.command {
         ConversationCommand::Open(open) => {
             let call = Call::post("/v1/conversations", open.body()?);
-            print(client, call, json, |answer| {
-                output::line(&text(answer, "conversation_id"));
-                output::line(&text(answer, "customer_token"));
-                output::remark(&format!("{} holds the conversation", text(answer, "holder")));
-                output::remark("the token is its customer's, and not shown again");
-            })
-            .await?;
+            print(client, call, json, opened).await?;
         }
         ConversationCommand::List(list) => print_list(client, list.path(), json).await?,
         ConversationCommand::Show { id, last } => {
@@ -224,6 +233,9 @@ pub async fn run(args: ConversationArgs) -> Result<u8> {
         ConversationCommand::Tail { id, after } => {
             conversation_story::tail(client, &id, after, json).await?;
         }
+        ConversationCommand::History { id, form } => {
+            print_history(client, &id, form, json).await?;
+        }
         ConversationCommand::Close { id, reason } => {
             let mut fields = Map::new();
             put(&mut fields, "reason", reason);
@@ -241,6 +253,21 @@ pub async fn run(args: ConversationArgs) -> Result<u8> {
     }
     reached.finish().await;
     Ok(exit_code::OK)
+}
+
+fn opened(answer: &Value) {
+    output::line(&text(answer, "conversation_id"));
+    output::line(&text(answer, "customer_token"));
+    output::remark(&format!("{} holds the conversation", text(answer, "holder")));
+    output::remark("the token is its customer's, and not shown again");
+}
+
+/// The messages alone, or with what was left out.
+async fn print_history(client: &Client, id: &str, form: HistoryForm, json: bool) -> Result<()> {
+    let path = path_of(id, &format!("/history?form={}", form.as_str()));
+    let answer = client.call(Call::get(path)).await?.success()?;
+    output::json(if json { &answer } else { &answer["messages"] });
+    Ok(())
 }
 
 pub fn path_of(id: &str, below: &str) -> String {
@@ -316,6 +343,10 @@ impl RouteArgs {
     fn body(self, epoch: Option<u64>) -> Result<Value> {
         let mut fields = Map::new();
         put(&mut fields, "goto", Some(self.to));
+        put(&mut fields, "queue", self.queue);
+        if let Some(text) = self.say {
+            fields.insert("parts".to_owned(), json!([{ "type": "text", "text": text }]));
+        }
         put(&mut fields, "reason", self.reason);
         put(&mut fields, "context", self.context);
         put(&mut fields, "customer_text", self.customer_text);

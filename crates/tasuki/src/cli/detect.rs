@@ -13,12 +13,20 @@ use super::ending::usage;
 use super::read_json;
 use crate::{exit_code, output};
 
-/// Works offline. The file has the messages, or a request with them in it.
+/// The members of a request or a response that have messages.
+const LISTS: [&str; 3] = ["messages", "input", "output"];
+
+/// Works offline. The file has the messages, or a request with them in it; for the Responses API
+/// also a response.
 pub fn run(file: &Path, form: Option<Form>, json: bool) -> Result<u8> {
     let value = read_json(file)?;
-    let messages = value.get("messages").unwrap_or(&value).as_array();
+    let list = LISTS.iter().find_map(|name| value.get(name).filter(|list| list.is_array()));
+    let messages = list.unwrap_or(&value).as_array();
     let messages = usage(messages.with_context(|| {
-        format!("{}: expected a list of messages, or an object with `messages`", file.display())
+        format!(
+            "{}: expected a list of messages, or an object with `messages`, `input` or `output`",
+            file.display()
+        )
     }))?;
     let form = form.unwrap_or_else(|| form_of(messages));
     let found = handoffs(form, messages)

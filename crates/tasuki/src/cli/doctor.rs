@@ -5,11 +5,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use adapters::checkpoint_file::size_of;
-use adapters::{aaep_keys, ledger_key};
+use adapters::{aaep_keys, checkpoint_file, ledger_key};
 use anyhow::Result;
 use clap::Args;
 use engine::ledger::fork::Doubt;
-use engine::ledger::seal::NotKept;
+use engine::ledger::seal::{NotKept, signed_edge};
 use serde::Serialize;
 use store::sqlite::{FILE_NAME, Migrated, ReadOnly};
 
@@ -231,7 +231,8 @@ fn sealed(data: &Path, ledger: &config::Ledger) -> DoctorFinding {
     if matches!(store.check_version(&data.join(FILE_NAME)), Ok(Migrated::NotBegun)) {
         return note(check, "nothing is sealed yet".to_owned());
     }
-    if let Ok(key) = std::fs::read_to_string(data.join(ledger_key::PUBLIC_FILE)) {
+    let key = std::fs::read_to_string(data.join(ledger_key::PUBLIC_FILE)).ok();
+    if let Some(key) = &key {
         let name = ledger_name(data).unwrap_or_default();
         let asked = Witnesses::open(ledger, data, &name).and_then(|witnesses| witnesses.ask());
         match asked.and_then(|found| checkpoint_check::behind(data, found, key.trim_end())) {
@@ -249,8 +250,16 @@ fn sealed(data: &Path, ledger: &config::Ledger) -> DoctorFinding {
         (Ok(Some(sealed)), Ok(newest)) if sealed.size > newest => {
             bad(check, format!("{} entries were sealed, and only {newest} are there", sealed.size))
         }
+        (Ok(Some(sealed)), Ok(_))
+            if key.is_some_and(|key| signed_edge(&sealed, key.trim_end()).is_none()) =>
+        {
+            bad(check, "the seal in the database was changed; the next start makes it again".into())
+        }
         (Ok(Some(sealed)), Ok(newest)) => {
             good(check, format!("{} of {newest} entries are sealed", sealed.size))
+        }
+        (Ok(None), Ok(_)) if data.join(checkpoint_file::NEWEST_FILE).exists() => {
+            bad(check, "the seal is gone from the database; the next start makes it again".into())
         }
         (Ok(None), Ok(_)) => note(check, "nothing is sealed yet".to_owned()),
         (Err(error), _) | (_, Err(error)) => bad(check, error.to_string()),
@@ -264,7 +273,10 @@ async fn server(
 ) -> DoctorFinding {
     let check = "server";
     match client.call(Call::get("/readyz")).await {
-        Ok(answer) if answer.status == 200 => good(check, "running and ready".to_owned()),
+        Ok(answer) if answer.status == 200 => match answer.body["warning"].as_str() {
+            Some(warning) => note(check, format!("running and ready, but {warning}")),
+            None => good(check, "running and ready".to_owned()),
+        },
         Ok(answer) => {
             let code = answer.body["code"].as_str().unwrap_or_default().to_owned();
             bad(check, format!("running, but not ready (status {} {code})", answer.status))

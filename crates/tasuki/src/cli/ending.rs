@@ -215,6 +215,7 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
         Some(OpenError::NotOurs { .. }) => {
             Some("it was not changed; use another folder with --data, or restore a backup")
         }
+        Some(OpenError::Changed { .. }) => Some("undo the change, or restore a backup"),
         Some(OpenError::Io { .. } | OpenError::Sqlite { .. }) | None => None,
     }
 }

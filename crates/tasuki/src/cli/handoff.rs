@@ -1,20 +1,22 @@
 //! `tasuki handoff`: every action, lists, and the story of one handoff.
 
+mod calls;
 mod list;
+mod report;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use protocol::handoff::RejectReason;
 use protocol::time::Time;
 use protocol::tools::Form;
-use serde_json::{Map, Value, json};
 
-use super::offer::{OfferArgs, WorkArgs, fields, lay_over_draft};
+use self::calls::call_of;
+use super::offer::{OfferArgs, WorkArgs, lay_over_draft};
 use super::reach::{Reach, offline};
-use super::{detect, expect_object, lint, names, one_of, put, read_json, story, watch};
-use crate::client::{Call, Client, Unreachable, percent_encode};
+use super::{detect, lint, names, one_of, story, watch};
+use crate::client::{Client, Unreachable};
 use crate::node::control_socket;
 use crate::{exit_code, output};
 
@@ -56,7 +58,8 @@ enum HandoffCommand {
     Detect {
         /// A JSON file with the messages; `-` reads standard input
         file: PathBuf,
-        /// Whose messages they are: openai, anthropic or langchain [default: by their look]
+        /// Whose messages they are: openai, responses, anthropic or langchain [default: by their
+        /// look]
         #[arg(long)]
         form: Option<Form>,
     },
@@ -161,6 +164,21 @@ enum HandoffCommand {
         #[command(flatten)]
         work: WorkArgs,
     },
+    /// Report how far the work is; no deadline moves
+    Progress {
+        /// The id of the handoff
+        id: String,
+        #[command(flatten)]
+        report: report::ReportArgs,
+    },
+    /// Ask for a task back that was accepted; its owner gives it back or completes it
+    Recall {
+        /// The id of the handoff
+        id: String,
+        /// Why you want it back
+        #[arg(long, value_name = "TEXT")]
+        reason: String,
+    },
     /// Report the work as done
     Complete {
         /// The id of the handoff
@@ -198,6 +216,14 @@ enum HandoffCommand {
         /// What is left to say
         #[arg(long, value_name = "TEXT")]
         notes: Option<String>,
+    },
+    /// Discard a draft of yours
+    Discard {
+        /// The id of the draft
+        id: String,
+        /// Why; kept on the record
+        #[arg(long, value_name = "TEXT")]
+        why: Option<String>,
     },
     /// Erase what one entry of a closed handoff says; the chain stays whole
     Erase {
@@ -261,10 +287,13 @@ pub async fn run(args: HandoffArgs) -> Result<u8> {
         | HandoffCommand::ExtendSla { .. }
         | HandoffCommand::Reject { .. }
         | HandoffCommand::Activate { .. }
+        | HandoffCommand::Progress { .. }
+        | HandoffCommand::Recall { .. }
         | HandoffCommand::Complete { .. }
         | HandoffCommand::Confirm { .. }
         | HandoffCommand::Dispute { .. }
         | HandoffCommand::Close { .. }
+        | HandoffCommand::Discard { .. }
         | HandoffCommand::Erase { .. }) => act(client, action, json).await?,
     }
     reached.finish().await;
@@ -300,7 +329,7 @@ pub fn with_own_help(command: clap::Command) -> clap::Command {
 
 async fn act(client: &Client, action: HandoffCommand, json: bool) -> Result<()> {
     let is_completion = matches!(action, HandoffCommand::Complete { .. });
-    let is_erasure = matches!(action, HandoffCommand::Erase { .. });
+    let own_remark = own_remark(&action);
     let mut draft = None;
     if let HandoffCommand::Draft { id: Some(id), offer }
     | HandoffCommand::Initiate { id: Some(id), offer, .. } = &action
@@ -333,15 +362,11 @@ async fn act(client: &Client, action: HandoffCommand, json: bool) -> Result<()> 
                  confirmed"
             ));
         }
-        None if is_erasure => {
-            let id = text("handoff_id");
-            output::line(id);
-            output::remark(&format!("what the entry of handoff {id} said is erased"));
-        }
         None => {
             let id = text("handoff_id");
             output::line(id);
-            output::remark(&format!("Handoff {id} is now {}", text("status")));
+            let usual = || format!("Handoff {id} is now {}", text("status"));
+            output::remark(&own_remark.map_or_else(usual, |own_remark| own_remark(id)));
         }
     }
     match text("workq_status") {
@@ -352,116 +377,18 @@ async fn act(client: &Client, action: HandoffCommand, json: bool) -> Result<()> 
     Ok(())
 }
 
-fn call_of(action: HandoffCommand) -> Result<Call> {
-    Ok(match action {
-        HandoffCommand::Draft { id: None, offer } => {
-            Call::post("/v1/handoffs/drafts", offer.body()?)
-        }
-        HandoffCommand::Draft { id: Some(id), offer } => {
-            Call::put(format!("/v1/handoffs/{}/draft", percent_encode(&id)), offer.body()?)
-        }
-        HandoffCommand::Initiate { id: None, offer, .. } => {
-            Call::post("/v1/handoffs", offer.body()?)
-        }
-        HandoffCommand::Initiate { id: Some(id), offer, .. } => {
-            Call::post(format!("/v1/handoffs/{}/initiate", percent_encode(&id)), offer.body()?)
-        }
-        HandoffCommand::Accept { id, notes, artifacts } => {
-            let path = format!("/v1/handoffs/{}/accept", percent_encode(&id));
-            Call::post(path, acceptance(notes, &artifacts))
-        }
-        HandoffCommand::Approve { id, revision, why } => answer(&id, "approve", revision, why),
-        HandoffCommand::Refuse { id, revision, why } => answer(&id, "refuse", revision, Some(why)),
-        HandoffCommand::Counter { id, offer } => {
-            Call::post(format!("/v1/handoffs/{}/counter", percent_encode(&id)), offer.body()?)
-        }
-        HandoffCommand::Delegate { id, offer } => {
-            Call::post(format!("/v1/handoffs/{}/delegate", percent_encode(&id)), offer.body()?)
-        }
-        HandoffCommand::Reassign { id, to, why, deadline } => {
-            let deadline = deadline.map(|deadline| deadline.to_string());
-            let fields = [("to_agent", Some(to)), ("why", Some(why)), ("deadline", deadline)];
-            on(&id, "reassign", fields)
-        }
-        HandoffCommand::Withdraw { id, why } => on(&id, "withdraw", [("why", why)]),
-        HandoffCommand::ExtendSla { id, due, why } => {
-            on(&id, "extend_sla", [("due", Some(due.to_string())), ("why", Some(why))])
-        }
-        HandoffCommand::Reject { id, reason, detail, suggested_fix } => {
-            let reason = Some(reason.to_string());
-            let fields =
-                [("reason", reason), ("detail", Some(detail)), ("suggested_fix", suggested_fix)];
-            on(&id, "reject", fields)
-        }
-        HandoffCommand::Activate { id, work } => {
-            let path = format!("/v1/handoffs/{}/activate", percent_encode(&id));
-            Call::post(path, fields([("work_state_update", work.state())]))
-        }
-        HandoffCommand::Complete { id, notes, evidence, file } => {
-            let path = format!("/v1/handoffs/{}/complete", percent_encode(&id));
-            Call::post(path, completion(notes, &evidence, file.as_deref())?)
-        }
-        HandoffCommand::Confirm { id, why } => on(&id, "confirm", [("why", why)]),
-        HandoffCommand::Dispute { id, why } => on(&id, "dispute", [("why", Some(why))]),
-        HandoffCommand::Close { id, notes } => on(&id, "close", [("closure_notes", notes)]),
-        HandoffCommand::Erase { id, position, reason } => {
-            let body = json!({ "position": position, "reason": reason });
-            Call::post(format!("/v1/handoffs/{}/erase", percent_encode(&id)), body)
-        }
-        HandoffCommand::List(_)
-        | HandoffCommand::Lint { .. }
-        | HandoffCommand::Detect { .. }
-        | HandoffCommand::Show { .. }
-        | HandoffCommand::Watch(_) => {
-            unreachable!("reading is not an action")
-        }
-    })
-}
-
-fn acceptance(notes: Option<String>, artifacts: &[String]) -> Value {
-    let mut fields = Map::new();
-    put(&mut fields, "notes", notes);
-    if !artifacts.is_empty() {
-        fields.insert("artifacts".to_owned(), json!(artifacts));
+/// The remark on an action that leaves the status as it was.
+fn own_remark(action: &HandoffCommand) -> Option<fn(&str) -> String> {
+    if matches!(action, HandoffCommand::Progress { .. }) {
+        return Some(|id| format!("The progress of handoff {id} is reported"));
     }
-    Value::Object(fields)
-}
-
-/// The report of a completion: from a file, from flags, or from a file with flags on top.
-fn completion(notes: Option<String>, evidence: &[String], file: Option<&Path>) -> Result<Value> {
-    let mut body = match file {
-        Some(path) => read_json(path)?,
-        None => json!({}),
-    };
-    expect_object("--file", &body)?;
-    if let Some(notes) = notes {
-        body["completion_notes"] = notes.into();
+    if matches!(action, HandoffCommand::Recall { .. }) {
+        return Some(|id| {
+            format!("Handoff {id} is recalled; its owner gives it back or completes it")
+        });
     }
-    let answers = evidence.chunks_exact(2);
-    let mut answers: Vec<_> =
-        answers.map(|answer| json!({ "criterion": answer[0], "evidence": answer[1] })).collect();
-    if !answers.is_empty() {
-        let given = body["evidence"].as_array().cloned().unwrap_or_default();
-        answers.splice(0..0, given);
-        body["evidence"] = answers.into();
+    if matches!(action, HandoffCommand::Erase { .. }) {
+        return Some(|id| format!("what the entry of handoff {id} said is erased"));
     }
-    Ok(body)
-}
-
-/// A human's answer to the revision that they have read.
-fn answer(id: &str, action: &str, revision: Option<u32>, why: Option<String>) -> Call {
-    let mut fields = Map::new();
-    put(&mut fields, "why", why);
-    if let Some(revision) = revision {
-        fields.insert("revision".to_owned(), revision.into());
-    }
-    Call::post(format!("/v1/handoffs/{}/{action}", percent_encode(id)), Value::Object(fields))
-}
-
-fn on<const N: usize>(id: &str, action: &str, given: [(&str, Option<String>); N]) -> Call {
-    let mut fields = Map::new();
-    for (name, value) in given {
-        put(&mut fields, name, value);
-    }
-    Call::post(format!("/v1/handoffs/{}/{action}", percent_encode(id)), Value::Object(fields))
+    None
 }

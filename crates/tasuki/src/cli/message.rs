@@ -28,6 +28,10 @@ pub struct InboxArgs {
     /// Go on where an earlier list ended
     #[arg(long)]
     cursor: Option<String>,
+    /// Kinds of notices about handoffs that you do not want from now on, in place of the old ones,
+    /// such as activated,closed; `none` mutes nothing
+    #[arg(long, value_name = "KINDS", conflicts_with_all = ["status", "limit", "cursor"])]
+    mute: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -133,12 +137,32 @@ struct ListArgs {
 
 pub async fn inbox(args: InboxArgs) -> Result<u8> {
     let reached = args.reach.connect().await?;
+    if let Some(kinds) = args.mute {
+        mute(&reached.client, &kinds, args.reach.json).await?;
+        reached.finish().await;
+        return Ok(exit_code::OK);
+    }
     let status = args.status.map(|status| status.to_string());
     let filters = [("status", status), ("cursor", args.cursor)];
     let path = with_query(format!("/v1/acp/inbox?limit={}", args.limit), filters);
     print_inbox(&reached.client, path, args.reach.json).await?;
     reached.finish().await;
     Ok(exit_code::OK)
+}
+
+async fn mute(client: &Client, kinds: &str, json: bool) -> Result<()> {
+    let kinds: Vec<&str> = match kinds {
+        "none" => Vec::new(),
+        kinds => kinds.split(',').map(str::trim).collect(),
+    };
+    let call = Call::put("/v1/notices/muted", json!({ "kinds": kinds }));
+    let answer = client.call(call).await?.success()?;
+    match json {
+        true => output::json(&answer),
+        false if kinds.is_empty() => output::remark("you are told everything that concerns you"),
+        false => output::remark(&format!("you are not told any more: {}", kinds.join(", "))),
+    }
+    Ok(())
 }
 
 pub async fn run(args: MessageArgs) -> Result<u8> {
@@ -298,7 +322,7 @@ async fn print_inbox(client: &Client, path: String, json: bool) -> Result<()> {
     let answer = client.call(Call::get(path)).await?.success()?;
     if json {
         output::json(&answer);
-        return Ok(());
+        return notices_read(client, &answer).await;
     }
     let now = token::now();
     let messages = answer["items"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -322,11 +346,57 @@ async fn print_inbox(client: &Client, path: String, json: bool) -> Result<()> {
             output::line(&format!("  … `tasuki message show {}` shows all", of("id")));
         }
     }
-    if messages.is_empty() {
+    let notices = answer["notices"]["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+    print_notices(notices, now);
+    if messages.is_empty() && notices.is_empty() {
         output::remark("nothing is in your inbox");
+    }
+    if answer["notices"]["has_more"] == true {
+        output::remark("there are more notices: ask again for the next");
+    }
+    if answer["notices"]["is_incomplete"] == true {
+        output::remark("older notices may be missing: `tasuki todo` lists what still waits");
+    }
+    let n_waiting = answer["waiting_for_you"].as_array().map_or(0, Vec::len);
+    if n_waiting > 0 {
+        let says = match (n_waiting, answer["more_wait_for_you"] == true) {
+            (1, false) => "1 handoff waits".to_owned(),
+            (n_waiting, false) => format!("{n_waiting} handoffs wait"),
+            (n_waiting, true) => format!("more than {n_waiting} handoffs wait"),
+        };
+        output::remark(&format!("{says} for you: `tasuki todo`"));
     }
     if let Some(cursor) = answer["next_cursor"].as_str() {
         output::remark(&format!("more with --cursor {cursor}"));
+    }
+    notices_read(client, &answer).await
+}
+
+/// What happened to a handoff, and what it waits for.
+fn print_notices(notices: &[Value], now: Time) {
+    for notice in notices {
+        let of = |name: &str| output::clean(&text(notice, name));
+        let names = |list: &Value| {
+            let names = list.as_array().into_iter().flatten().filter_map(Value::as_str);
+            names.collect::<Vec<_>>().join(", ")
+        };
+        let when = of("at").parse().map_or("–".to_owned(), |at| output::relative(at, now));
+        output::line(&format!("{}  {}", of("handoff_id"), names(&notice["kinds"])));
+        output::line(&format!("  {}", of("title")));
+        output::line(&format!("  {when} by {}; it is {}", of("actor"), of("status")));
+        for wait in notice["waiting_for"].as_array().into_iter().flatten() {
+            let actions = names(&wait["for"]);
+            output::line(&format!("  waits for {}: {actions}", output::clean(&text(wait, "who"))));
+        }
+    }
+}
+
+/// Notices that were printed count as read.
+async fn notices_read(client: &Client, inbox: &Value) -> Result<()> {
+    let until = &inbox["notices"]["until"];
+    if until.is_string() && output::is_complete() {
+        let call = Call::post("/v1/notices/read", json!({ "until": until }));
+        client.call(call).await?.success()?;
     }
     Ok(())
 }

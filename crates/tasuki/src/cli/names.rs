@@ -14,7 +14,7 @@ static TYPED: OnceLock<Names> = OnceLock::new();
 
 /// Fields whose flags or arguments have other names. If a field has several rows, the first one
 /// that the command has counts; if it has none, the last part of the field's own name is used.
-const RENAMED: [(&str, &str); 42] = [
+const RENAMED: [(&str, &str); 44] = [
     ("agent_id", "agent"),
     ("artifacts", "artifact"),
     ("closure_notes", "notes"),
@@ -31,6 +31,7 @@ const RENAMED: [(&str, &str); 42] = [
     ("events", "event"),
     ("from_agent", "from"),
     ("goto", "to"),
+    ("kinds", "mute"),
     ("overlap_seconds", "overlap"),
     ("policy.export_restrictions", "export-restriction"),
     ("policy.human_gate", "requires-human-approval"),
@@ -54,6 +55,7 @@ const RENAMED: [(&str, &str); 42] = [
     ("task_id", "task"),
     ("thread_id", "thread"),
     ("to_agent", "to"),
+    ("waiting_for", "for"),
     ("work_state.completed_steps", "completed-step"),
     ("work_state.percent_complete", "percent"),
     ("work_state.status", "work-status"),

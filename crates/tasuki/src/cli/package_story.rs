@@ -24,6 +24,16 @@ pub fn waits_for(handoff: &Value, entries: &[Value]) -> Option<String> {
         }
         "proposed" => format!("{to} to accept or reject it"),
         "validating" => gate(entries).to_owned(),
+        "accepted" | "activated"
+            if handoff["recall"].is_object() && handoff["completing"].is_null() =>
+        {
+            let complete = if text("status") == "activated" { " or complete it" } else { "" };
+            let coordinator = match handoff["recall"]["escalated"] == true {
+                true => ", and a coordinator to reassign or close it",
+                false => "",
+            };
+            format!("{to} to give it back{complete}{coordinator}")
+        }
         "accepted" => format!("{to} to start the work"),
         "activated" => match handoff["completing"].as_str() {
             Some("verifying") => "the gate, which checks the final artifacts".to_owned(),
@@ -221,6 +231,16 @@ mod tests {
         for (status, expected) in cases {
             let handoff = json!({ "status": status, "from_agent": "alice", "to_agent": "bob" });
             assert_eq!(waits_for(&handoff, &[]).as_deref(), expected, "{status}");
+        }
+        let recalls = [
+            ("accepted", false, "bob to give it back"),
+            ("activated", false, "bob to give it back or complete it"),
+            ("accepted", true, "bob to give it back, and a coordinator to reassign or close it"),
+        ];
+        for (status, escalated, expected) in recalls {
+            let recall = json!({ "escalated": escalated });
+            let handoff = json!({ "status": status, "to_agent": "bob", "recall": recall });
+            assert_eq!(waits_for(&handoff, &[]).as_deref(), Some(expected), "{status}");
         }
         let wanted = json!({ "status": "proposed", "approval": "wanted", "to_agent": "bob" });
         let expected = "a human to approve or refuse it, and bob to accept or reject it";

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::reach::Reach;
 use super::transfer_words::Rung;
-use super::{callback, expect_object, fields, names, read_json, token, transfer_story};
+use super::{callback, expect_object, fields, names, queue_list, read_json, token, transfer_story};
 use crate::cli::own_name::own_name;
 use crate::cli::transfer_view::{likely, name_of, text};
 use crate::client::{Call, Client, percent_encode};
@@ -31,6 +31,15 @@ pub struct QueueArgs {
 
 #[derive(Debug, Subcommand)]
 enum QueueCommand {
+    /// List the queues, how many wait in each, and how many people are available
+    List {
+        /// How many queues to show, up to 200
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        limit: usize,
+        /// Go on where an earlier list ended
+        #[arg(long)]
+        cursor: Option<String>,
+    },
     /// Show who waits, in their order, and how the queue works
     Show {
         /// The queue's id
@@ -78,6 +87,11 @@ pub async fn run(args: QueueArgs) -> Result<u8> {
     let reached = args.reach.connect().await?;
     let client = &reached.client;
     let answer = match args.command {
+        QueueCommand::List { limit, cursor } => {
+            queue_list::print(client, limit, cursor, args.reach.json).await?;
+            reached.finish().await;
+            return Ok(exit_code::OK);
+        }
         QueueCommand::Show { id } => client.call(Call::get(path_of(&id))).await?.success()?,
         QueueCommand::Set(set) => {
             let path = path_of(&set.id);
@@ -199,6 +213,8 @@ fn more_settings(settings: &Value) -> Vec<String> {
         ("wanted", &settings["wanted"]),
         ("language", &by_language),
         ("level", &settings["level"]),
+        ("target", &settings["target"]),
+        ("rings", &settings["rings"]),
         ("relax", &settings["patience"]["relax"]),
         ("overflow", &settings["patience"]["overflow"]),
         ("hours", &settings["hours"]),

@@ -5,6 +5,7 @@ use protocol::time::Time;
 use serde_json::Value;
 
 use super::package_story::{final_artifacts, line, package, waits_for};
+use super::progress_story::{progress, recall, reported};
 use super::token::now;
 use crate::client::{Call, Client, percent_encode};
 use crate::output::{self, clean};
@@ -59,7 +60,9 @@ pub fn tell(handoff: &Value, entries: &[Value], now: Time) -> String {
     if handoff["workq_status"].as_str().is_some_and(|status| status != "not_applicable") {
         lines.push(line("workq", &text("workq_status")));
     }
+    lines.extend(recall(&handoff["recall"], now));
     lines.extend(package(handoff, entries, now));
+    lines.extend(progress(&handoff["progress"], now));
     lines.extend(completion(&handoff["completion"]));
     lines.push(String::new());
     for entry in entries {
@@ -122,22 +125,17 @@ fn sentence(entry: &Value) -> String {
             format!("{actor} rejected it ({}){reopened}{}{fix}", text("reason"), quoted("detail"))
         }
         "handoff.activated" => format!("{actor} started the work and owns the task"),
-        "handoff.closed" => {
-            let is = |name: &str| data[name].as_bool() == Some(true);
-            let how = match (data["reassigned_to"].as_str(), is("forced"), is("withdrawn")) {
-                (Some(new), _, _) => format!("gave the task to another agent, in {}", clean(new)),
-                (None, true, _) => "forced it closed".to_owned(),
-                (None, false, true) => "took it back".to_owned(),
-                (None, false, false) => "closed it".to_owned(),
-            };
-            format!("{actor} {how}{}", quoted("closure_notes"))
+        "handoff.closed" => format!("{actor} {}{}", closing(data), quoted("closure_notes")),
+        "handoff.escalated" => {
+            let (limit, to) = (text("sla_configured"), text("escalated_to"));
+            match data["trigger"] == "recall" {
+                true => format!("the recall was not answered within {limit} and went to the {to}"),
+                false => {
+                    let stage = text("stage");
+                    format!("overdue: {stage} took longer than {limit} and went to the {to}")
+                }
+            }
         }
-        "handoff.escalated" => format!(
-            "overdue: {} took longer than {} and went to the {}",
-            text("stage"),
-            text("sla_configured"),
-            text("escalated_to"),
-        ),
         "ledger.erased" => {
             format!("{actor} erased entry {}{}", data["position"], quoted("reason"))
         }
@@ -152,6 +150,17 @@ fn sentence(entry: &Value) -> String {
             format!("orphaned in the work queue ({reason}): {items}{}", quoted("detail"))
         }
         other => ending(other, actor, data).unwrap_or_else(|| negotiation(other, actor, data)),
+    }
+}
+
+fn closing(data: &Value) -> String {
+    let is = |name: &str| data[name].as_bool() == Some(true);
+    match (data["reassigned_to"].as_str(), is("forced"), is("withdrawn")) {
+        (Some(new), _, _) => format!("gave the task to another agent, in {}", clean(new)),
+        (None, true, _) => "forced it closed".to_owned(),
+        (None, false, true) => "took it back".to_owned(),
+        (None, false, false) if data["from_status"] == "draft" => "discarded the draft".to_owned(),
+        (None, false, false) => "closed it".to_owned(),
     }
 }
 
@@ -191,6 +200,8 @@ fn ending(event: &str, actor: &str, data: &Value) -> Option<String> {
     let passed = data["passed"].as_array().into_iter().flatten();
     let passed = passed.filter_map(Value::as_str).map(clean).collect::<Vec<_>>().join(", ");
     Some(match event {
+        "handoff.progressed" => format!("{actor} reported progress: {}", reported(&data["report"])),
+        "handoff.recalled" => format!("{actor} asked for the task back{}", quoted("reason")),
         "handoff.completion_started" => {
             format!("{actor} reported it as done{}", quoted("completion_notes"))
         }

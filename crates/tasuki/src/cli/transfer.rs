@@ -72,6 +72,9 @@ enum TransferCommand {
         /// What that agent must know
         #[arg(long, value_name = "TEXT")]
         summary: Option<String>,
+        /// Another bot that gets the conversation
+        #[arg(long, value_name = "AGENT")]
+        to: Option<String>,
     },
     /// End it, and close the conversation
     End {
@@ -232,8 +235,12 @@ pub async fn run(args: TransferArgs) -> Result<u8> {
         }
         TransferCommand::Hold { at } => asked.act(at, "hold", json!({})).await?,
         TransferCommand::Resume { at } => asked.act(at, "resume", json!({})).await?,
-        TransferCommand::Complete { at, summary } => {
-            asked.act(at, "complete", one("summary", summary)).await?;
+        TransferCommand::Complete { at, summary, to } => {
+            let mut fields = one("summary", summary);
+            if let Some(to) = to {
+                fields["to"] = to.into();
+            }
+            asked.act(at, "complete", fields).await?;
         }
         TransferCommand::End { at, reason } => asked.act(at, "end", one("reason", reason)).await?,
         TransferCommand::Cancel { at, reason } => {

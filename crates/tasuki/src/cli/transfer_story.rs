@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::token::now;
 use super::transfer_words::Rung;
+use crate::cli::transfer_record;
 use crate::cli::transfer_view::{name_of, path_of, place, text};
 use crate::client::{Call, Client, percent_encode};
 use crate::output::{self, clean};
@@ -145,6 +146,7 @@ fn tell(transfer: &Value, rung: Option<&Rung>, now: Time) -> String {
         let of = |name: &str| clean(&text(leg, name));
         lines.push(format!("  asked in      {}, {}, {}", of("to"), of("type"), of("status")));
     }
+    lines.extend(transfer_record::tell(&transfer["record"], now));
     lines.extend(known(transfer).into_iter().map(|line| format!("  {line}")));
     if transfer["asks_rating"] == true {
         lines.push("  the customer is asked how it was".to_owned());

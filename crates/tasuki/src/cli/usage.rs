@@ -81,6 +81,14 @@ fn table(answer: &Value) -> String {
     if rows.is_empty() {
         rows = of("you", &answer["own"]);
     }
+    // Those of customers and members who have used nothing yet.
+    for (quota, limit) in answer["quotas"].as_object().into_iter().flatten() {
+        if !rows.iter().any(|row| row[1] == *quota) {
+            let whose = quota.split('_').next().unwrap_or_default();
+            let limit = format!("{limit} (set)");
+            rows.push(vec![format!("each {whose}"), quota.clone(), "–".to_owned(), limit]);
+        }
+    }
     output::table(&["who", "quota", "used", "limit"], rows)
 }
 

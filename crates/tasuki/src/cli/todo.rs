@@ -1,0 +1,74 @@
+//! `tasuki todo`: which handoffs wait for you, for what, and until when.
+
+use anyhow::Result;
+use clap::Args;
+use protocol::time::Time;
+use serde_json::Value;
+
+use super::reach::Reach;
+use super::token;
+use crate::client::{Call, percent_encode};
+use crate::{exit_code, output};
+
+#[derive(Debug, Args)]
+pub struct TodoArgs {
+    #[command(flatten)]
+    reach: Reach,
+    /// Whom they wait for: me, agent:ID, or role:ROLE with one of coordinator, researcher,
+    /// executor, reviewer, integrator
+    #[arg(long = "for", value_name = "WHOM", default_value = "me")]
+    whom: String,
+    /// Only those whose approval is wanted
+    #[arg(long)]
+    approvals: bool,
+    /// Only those that are overdue
+    #[arg(long)]
+    overdue: bool,
+}
+
+pub async fn run(args: TodoArgs) -> Result<u8> {
+    let reached = args.reach.connect().await?;
+    let mut path = format!("/v1/handoffs?limit=200&waiting_for={}", percent_encode(&args.whom));
+    if args.approvals {
+        path.push_str("&approval=wanted");
+    }
+    if args.overdue {
+        path.push_str("&overdue=true");
+    }
+    let mut found = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let page = reached.client.call(Call::get(format!("{path}{cursor}"))).await?.success()?;
+        found.extend(page["items"].as_array().into_iter().flatten().cloned());
+        let Some(next) = page["next_cursor"].as_str() else { break };
+        cursor = format!("&cursor={}", percent_encode(next));
+    }
+    if args.reach.json {
+        output::json(&found);
+    } else if found.is_empty() {
+        output::line("nothing waits");
+    } else {
+        let now = token::now();
+        let rows = found.iter().map(|handoff| row(handoff, now)).collect();
+        output::list(&["id", "title", "from → to", "waits for", "until"], rows);
+    }
+    reached.finish().await;
+    Ok(exit_code::OK)
+}
+
+fn row(handoff: &Value, now: Time) -> Vec<String> {
+    let text = |name: &str| handoff[name].as_str().unwrap_or("–").to_owned();
+    let waits = handoff["waiting_for"].as_array().into_iter().flatten().map(|wait| {
+        let actions = wait["for"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let actions = actions.collect::<Vec<_>>().join(", ");
+        format!("{}: {actions}", wait["who"].as_str().unwrap_or("–"))
+    });
+    let until = handoff["due_at"].as_str().and_then(|at| at.parse().ok());
+    vec![
+        text("handoff_id"),
+        text("title"),
+        format!("{} → {}", text("from_agent"), text("to_agent")),
+        waits.collect::<Vec<_>>().join("; "),
+        until.map_or("–".to_owned(), |at| output::relative(at, now)),
+    ]
+}
