@@ -129,6 +129,11 @@ async fn the_customer_chooses_and_ends() {
     let chat = open(&server).await;
     server.agent("dora");
     let choose = |agent: &str| Call::put(chat.path("/agent"), json!({ "agent_id": agent }));
+    let choices = ok(&chat.customer, Call::get(chat.path("/agents"))).await;
+    let choices = choices["items"].as_array().expect("a list").iter();
+    let choices: Vec<_> = choices.map(|it| (it["agentId"].clone(), it["holds"].clone())).collect();
+    let expected = [(json!("carol"), json!(false)), (json!("bob"), json!(true))];
+    assert_eq!(choices, expected, "neither dora nor the shop");
     let changed = ok(&chat.customer, choose("carol")).await;
     assert_eq!(
         changed,
@@ -256,10 +261,18 @@ async fn a_model_hands_over_by_tool_call() {
         let calls: Vec<_> = calls.collect();
         json!({ "type": "ai", "content": "", "tool_calls": calls })
     };
+    let responses = |names: &[&str]| {
+        let calls = names.iter().enumerate().map(|(index, name)| {
+            json!({ "type": "function_call", "call_id": format!("c{index}"), "name": name,
+                    "arguments": "{}" })
+        });
+        json!({ "object": "response", "output": calls.collect::<Vec<_>>() })
+    };
     server.token("router", &["--kind", "system"]);
     let names = ["lookup_order", "transfer_to_router", "transfer_to_carol", "transfer_to_bob"];
     for (form, turn, n_messages) in [
         ("openai", openai(&names), 3),
+        ("responses", responses(&names), 3),
         ("anthropic", anthropic(&names), 1),
         ("langchain", langchain(&names), 3),
     ] {
@@ -287,10 +300,16 @@ async fn a_model_hands_over_by_tool_call() {
     let wrong = json!({ "form": "openai", "turn": { "role": "user", "content": "x" }, "epoch": 1 });
     let wrong = refused(&chat.bob, chat.post("/tool-calls", wrong)).await;
     assert_eq!((wrong.status, &wrong.body["field"]), (422, &json!("turn.role")));
+}
 
+#[tokio::test]
+async fn the_tools_are_listed_in_the_form_of_each_provider() {
+    let server = Server::start();
+    let chat = open(&server).await;
     let tools = |query: &str| Call::get(format!("/v1/agents/bob/handoff-tools{query}"));
     for (query, pointer) in [
         ("", "/function/name"),
+        ("?format=responses", "/name"),
         ("?format=anthropic", "/name"),
         ("?format=mcp", "/name"),
         ("?format=jsonschema", "/title"),

@@ -1,4 +1,4 @@
-//! Thirty turns in which a model hands over, each in the documented shape of three forms: the
+//! Thirty turns in which a model hands over, each in the documented shape of four forms: the
 //! result is a valid history, by our own checker and by the providers' packages.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails like the test")]
@@ -95,6 +95,21 @@ fn broken() -> Vec<(Form, &'static str, Value)> {
             Form::OpenAi,
             "broken-3",
             json!([{ "role": "assistant", "tool_calls": [{ "id": "c1", "type": "function" }] }]),
+        ),
+        (
+            Form::Responses,
+            "broken-1",
+            json!([{ "type": "message", "role": "person", "content": "x" }]),
+        ),
+        (
+            Form::Responses,
+            "broken-2",
+            json!([{ "type": "function_call", "call_id": "c1", "name": "x" }]),
+        ),
+        (
+            Form::Responses,
+            "broken-3",
+            json!([{ "type": "function_call", "call_id": "c1", "name": "x", "arguments": {} }]),
         ),
         (Form::Anthropic, "broken-1", json!([{ "role": "tool", "content": "x" }])),
         (

@@ -41,9 +41,14 @@ fn a_first_start_that_was_interrupted_is_finished_by_the_next() {
 fn a_database_that_is_not_ours_is_refused_and_left_alone() {
     let newer = ["is of a newer release: schema 99", "update tasuki, or restore a backup"];
     let not_ours = ["is no database of Tasuki", "it was not changed; use another folder"];
-    for (is_filled, version, expected) in
-        [(true, 99, newer), (true, -1, not_ours), (true, 0, not_ours), (false, 7, not_ours)]
-    {
+    let changed = ["says schema 7, but was changed: the ", "undo the change, or restore a backup"];
+    for (is_filled, version, expected) in [
+        (true, 99, newer),
+        (true, -1, not_ours),
+        (true, 0, not_ours),
+        (false, 7, not_ours),
+        (true, 7, changed),
+    ] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE_NAME);
         let connection = Connection::open(&path).unwrap();
@@ -114,7 +119,7 @@ fn migrations() -> Vec<PathBuf> {
     files
 }
 
-fn run(data: &Path, arguments: &[&str]) -> (Output, String) {
+pub fn run(data: &Path, arguments: &[&str]) -> (Output, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_tasuki"))
         .args(arguments)
         .arg("--data")

@@ -81,7 +81,7 @@ fn wrong_with(answer: &Answer, expected: &Expected, is_acp: bool) -> Vec<String>
     let (kind, error) = if is_acp {
         check("success", body["success"].clone(), false.into());
         let fields = body.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
-        let known = ["success", "handoff_id", "status", "error", "metadata"];
+        let known = ["success", "handoff_id", "status", "error", "metadata", "waiting_for"];
         check("stray fields", fields.filter(|name| !known.contains(name)).collect(), json!([]));
         ("application/json", body["error"].clone())
     } else {
@@ -166,7 +166,12 @@ async fn a_quota_that_is_used_up_is_named() {
     assert_eq!(known(&too_many), expected("customer_requests_per_minute"));
     let shown = ok(&customer, Call::get(path.clone())).await;
     assert_eq!(shown["items"].as_array().unwrap().len(), 2, "the third was not recorded");
-    let too_much = refused(&shop, say(9 * 1024)).await;
+    let too_large = refused(&shop, say(9 * 1024)).await;
+    let never = (413, json!("body_too_large"), json!("member_kib_per_minute"));
+    assert_eq!(known(&too_large), never, "waiting does not help");
+    // It counts, whether or not the shop may speak.
+    shop.call(say(5 * 1024)).await.expect("an answer");
+    let too_much = refused(&shop, say(5 * 1024)).await;
     assert_eq!(known(&too_much), expected("member_kib_per_minute"));
 }
 

@@ -2,6 +2,8 @@
 //! unless an operator has declared it. Without a witness elsewhere, an old database with its old
 //! checkpoint and its old log is not noticed.
 
+mod outages;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +14,6 @@ use tasuki::client::Call;
 
 use crate::ledger;
 use crate::server::{Server, initiate, ok, refused};
-use crate::wire::Request;
 use crate::witness_server::{Manner, WitnessServer};
 
 const DATABASE: &str = "tasuki.db";
@@ -178,16 +179,20 @@ impl Stage {
 
     /// About the checkpoint, and about the witness.
     fn verdicts(&self, data: &Path, elsewhere: Elsewhere) -> [String; 2] {
+        ["checkpoint", "witness"].map(|check| self.doctor(data, elsewhere, check).0)
+    }
+
+    /// The verdict of the doctor about something, and why.
+    fn doctor(&self, data: &Path, elsewhere: Elsewhere, check: &str) -> (String, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tasuki"));
         command.args(["doctor", "--json", "--data"]).arg(data);
         self.with(&mut command, elsewhere);
         let output = command.output().expect("the executable runs");
         let findings: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        ["checkpoint", "witness"].map(|check| {
-            let mut findings = findings.as_array().expect("a list").iter();
-            let found = findings.find(|one| one["check"] == check).expect("it is checked");
-            found["verdict"].as_str().expect("a word").to_owned()
-        })
+        let mut findings = findings.as_array().expect("a list").iter();
+        let found = findings.find(|one| one["check"] == check).expect("it is checked");
+        let text = |name: &str| found[name].as_str().expect("a text").to_owned();
+        (text("verdict"), text("detail"))
     }
 }
 
@@ -445,56 +450,5 @@ async fn a_witness_that_answers_late_ends_the_doubt() {
         if detail.as_str().is_some_and(|it| it.contains("vouches for are missing")) {
             break;
         }
-    }
-}
-
-/// Commits do not wait for a witness that fails, and it gets the newest checkpoint when it is back.
-#[tokio::test]
-async fn a_witness_that_fails_blocks_nothing() {
-    let stage = Stage::new().await;
-    let server = stage.start("data", Elsewhere::Http);
-    let alice = server.with_token(&stage.token);
-    let manners = [Manner::Status(507), Manner::Redirects, Manner::Huge, Manner::Garbage];
-    for manner in manners {
-        stage.http.behave(manner);
-        initiate(&alice, &format!("{manner:?}"), "bob").await;
-        while until_status(&server, 200).await["warning"].is_null() {}
-        let lag = metric(&server, "tasuki_witness_lag_entries").await;
-        assert!(lag > 0, "{manner:?}");
-        initiate(&alice, &format!("more, {manner:?}"), "bob").await;
-        stage.http.behave(Manner::Sound);
-        while !until_status(&server, 200).await["warning"].is_null() {}
-        assert_eq!(metric(&server, "tasuki_witness_lag_entries").await, 0);
-    }
-    assert!(metric(&server, "tasuki_witness_failures_total").await >= 4);
-    assert_eq!(server.stop(), Some(0));
-    let beside = fs::read_to_string(server.data.join(NEWEST)).expect("a file");
-    assert_eq!(stage.http.note(), Some(beside));
-}
-
-async fn metric(server: &Server, name: &str) -> u64 {
-    let request = Request::new("GET /metrics").header("host", b"localhost");
-    let answer = request.send(server.address()).await;
-    let text = String::from_utf8(answer.bytes.to_vec()).expect("a text");
-    let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-    value.expect("a value").parse().expect("a number")
-}
-
-#[tokio::test]
-async fn a_witness_that_cannot_be_one_is_refused_at_the_start() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let nowhere = folder.path().join("nowhere");
-    let nowhere = nowhere.to_str().expect("a path");
-    for (name, value, expected) in [
-        ("TASUKI_LEDGER_WITNESS", nowhere, "ledger.witness: cannot use"),
-        ("TASUKI_LEDGER_WITNESS_URL", "ftp://keep.example/", "ledger.witness_url: cannot use"),
-        ("TASUKI_LEDGER_WITNESS_URL", "https://keep.example/?a", "without a user name, a query"),
-    ] {
-        let data = folder.path().join("data");
-        let output = crate::server::refused_start(&data, |command| {
-            command.env(name, value);
-        });
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(said.contains(expected), "{said}");
     }
 }

@@ -36,7 +36,7 @@ const OF_FORM: [&str; 4] = ["graph_invalid", "json_invalid", "payload_too_large"
 
 /// Rules about several values together, or about a value and the state of the server. No schema
 /// expresses them; docs/gateways/http.md lists them.
-const RELATIONS: [&str; 58] = [
+const RELATIONS: [&str; 65] = [
     "`*` alone, or names",
     "a graph that was saved",
     "a human; a",
@@ -59,7 +59,9 @@ const RELATIONS: [&str; 58] = [
     "another person or queue",
     "another queue",
     "as it was",
+    "an agent or `human`; or `parts`",
     "at least `turns`",
+    "at least one of `percent`",
     "at most 4096 bytes as JSON",
     "bytes that can be seen",
     "each artifact once",
@@ -68,6 +70,11 @@ const RELATIONS: [&str; 58] = [
     "false for a system agent",
     "handoff/<id>, message/<id>",
     "later than `from`",
+    "left out unless `goto`",
+    "left out with `goto`",
+    "left out without `goto`",
+    "left out without a `url`",
+    "left out by a person",
     "longer than the one before",
     "names and 16384 bytes in all",
     "names with a text",
@@ -176,7 +183,7 @@ fn what_the_schemas_of_parameters_allow_is_taken() {
             let (code, _) = code_and_detail(&answer);
             match code.as_str() {
                 "done" => n_taken += 1,
-                "cursor_invalid" if name == "cursor" => {}
+                "cursor_invalid" if ["cursor", "after", "read_until"].contains(&name) => {}
                 "not_found" if name == "teamspace" => {}
                 _ => failures.push(format!("{id}: {line}\n    {}", shown(&answer))),
             }
@@ -335,7 +342,10 @@ fn wrong_with(operation: &Operation, violation: &Violation, answer: &Answer) -> 
         // A missing value may be named by a field inside it.
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     };
-    let is_refused = (400..500).contains(&answer.status) && OF_FORM.contains(&code.as_str());
+    // A cursor has a code of its own, for its form as well.
+    let is_of_form =
+        OF_FORM.contains(&code.as_str()) || (code == "cursor_invalid" && field == "cursor");
+    let is_refused = (400..500).contains(&answer.status) && is_of_form;
     let inner = said.iter().find_map(|said| inner_words(said));
     let wrong = match (is_refused, said.iter().any(named), inner) {
         (true, true, None) => return None,

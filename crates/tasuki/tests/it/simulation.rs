@@ -41,7 +41,7 @@ const SHORT: Bound = Bound { max: 900, without_news: 8 };
 const FULL: Bound = Bound { max: 1_000, without_news: 100 };
 
 /// All commands, and all their refusals.
-const COMMANDS: [&str; 44] = [
+const COMMANDS: [&str; 47] = [
     "draft",
     "initiate",
     "accept",
@@ -55,11 +55,14 @@ const COMMANDS: [&str; 44] = [
     "delegate",
     "reassign",
     "activate",
+    "progress",
+    "recall",
     "complete",
     "confirm",
     "dispute",
     "extend_sla",
     "close",
+    "discard",
     "warn",
     "elapse",
     "register",

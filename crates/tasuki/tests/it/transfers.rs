@@ -4,6 +4,7 @@
 mod bots;
 mod bundles;
 pub mod clocked;
+mod figures;
 mod load;
 mod races;
 mod reconnect;

@@ -175,15 +175,17 @@ async fn a_delivery_that_is_refused_for_its_content_is_set_aside() {
     let server = server(&folder.path().join("data"));
     let alice = server.agent("alice");
     server.agent("bob");
-    let mut answers = vec![Answer::Status(422); 5];
+    // Only refusals for the content count.
+    let mut answers = vec![Answer::Status(503)];
+    answers.extend(vec![Answer::Status(422); 5]);
     answers.push(Answer::Status(200));
     let receiver = Receiver::answering(&answers).await;
     let webhook = add(&alice, &receiver.url, &["handoff.proposed"]).await;
     for task in ["T-1", "T-2", "T-3"] {
         initiate(&alice, task, "bob").await;
     }
-    let seen = receiver.called(7).await;
-    assert_eq!(event(&seen[0])["id"], event(&seen[4])["id"]);
+    let seen = receiver.called(8).await;
+    assert_eq!(event(&seen[0])["id"], event(&seen[5])["id"]);
     let shown = until(&alice, &webhook, |it| it["caught_up"] == true).await;
     let aside = &shown["set_aside"][0];
     assert_eq!(aside["event"], event(&seen[0])["id"]);

@@ -43,7 +43,7 @@ impl Bank {
         let (engine, clock) = support::engine_on(Arc::new(store));
         support::register(&engine, &["teller"]).await;
         let human = agents::Command::Register { kind: Kind::Human, profile: Profile::default() };
-        let endpoint = agents::Command::SetEndpoint { url: url.map(str::to_owned) };
+        let endpoint = agents::Command::SetEndpoint { url: url.map(str::to_owned), history: None };
         for (name, command) in [("dana", human), ("teller", endpoint)] {
             let command = Command::Agent(command);
             let done = engine.submit(&operator(), agent_stream(name), command, None).await;

@@ -8,6 +8,7 @@ use store::sqlite::FILE_NAME;
 use tasuki::client::{Call, Client};
 
 use super::ledger::{findings, report};
+use crate::odd_databases::run;
 use crate::server::{Server, initiate, ok, refused, refused_start};
 use crate::wire::Request;
 
@@ -157,6 +158,32 @@ async fn entries_of_others_after_the_last_checkpoint_are_not_sealed() {
     assert_eq!(std::fs::read_to_string(data.join("checkpoint")).unwrap(), sealed);
 }
 
+/// Otherwise a rollback to a state without the newest entries would not be noticed.
+#[tokio::test]
+async fn a_seal_that_was_changed_does_not_end_the_checkpoints() {
+    for name in ["edge", "note", "unsealed"] {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        let attacked = Attacked::new(&data).await;
+        assert_eq!(attacked.server.stop(), Some(0));
+        let size = || {
+            let note = std::fs::read_to_string(data.join("checkpoint")).unwrap();
+            adapters::checkpoint_file::size_of(&note).unwrap()
+        };
+        let sealed = size();
+        forge(&data, name, "");
+        let (_, said) = run(&data, &["doctor"]);
+        assert!(said.contains("the next start makes it again"), "{name}: {said}");
+        let server = Server::start_on(&data, |_| {});
+        initiate(&server.with_token(&attacked.alice), "T-2", "bob").await;
+        while size() <= sealed {
+            assert!(size() >= sealed, "{name}: a checkpoint vouches for less than before");
+        }
+        server.kill();
+        assert_eq!(findings(&report(&data)), "", "{name}");
+    }
+}
+
 /// Rows that cannot be read at all are left out; the others are found, and time goes on.
 #[tokio::test]
 async fn a_row_that_cannot_be_read_stops_no_other() {
@@ -235,8 +262,11 @@ async fn check(attacked: &Attacked, name: &str) {
             assert_ne!(attacked.status(mallory, accept).await.0, 200, "{name}");
         }
         "mailbox" => {
-            let (status, body) = attacked.status(mallory, Call::get("/v1/acp/inbox")).await;
-            assert_eq!((status, body["items"].as_array().map(Vec::len)), (200, Some(0)), "{body}");
+            for list in ["/v1/acp/inbox", "/v1/acp/messages"] {
+                let (status, body) = attacked.status(mallory, Call::get(list)).await;
+                let n_shown = body["items"].as_array().map(Vec::len);
+                assert_eq!((status, n_shown), (200, Some(0)), "{list}: {body}");
+            }
         }
         "answer" => {
             let message = json!({ "to": ["bob"], "type": "status.update",

@@ -16,3 +16,6 @@ closed UPDATE handoffs SET status = 'closed'
 package UPDATE documents SET text = replace(text, 'T-1', 'T-9')
 settings DELETE FROM streams WHERE subject = 'teamspace/self'
 free DELETE FROM holds WHERE key = 'task/T-2'
+edge UPDATE sealed SET edge = zeroblob(32)
+note UPDATE sealed SET note = 'garbled'
+unsealed DELETE FROM sealed

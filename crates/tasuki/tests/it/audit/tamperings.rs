@@ -35,6 +35,9 @@ const WITHOUT_EFFECT: [(&str, &str, &str); 12] = [
     ("places", "add", "no loop has that name"),
 ];
 
+/// Of the numbers in a text, so many are changed.
+const NUMBERS_MAX: usize = 6;
+
 /// A folder with rows in every table, and two teamspaces.
 async fn lively_folder(data: &Path) {
     let server = Server::start_on(data, |command| {
@@ -65,6 +68,11 @@ async fn lively_folder(data: &Path) {
         ok(&customer, Call::post(format!("{path}/messages"), say)).await;
         ok(&customer, Call::post(format!("{path}/transfers"), json!({}))).await;
     }
+    ok(root, Call::put("/v1/agents/hana", json!({ "kind": "human" }))).await;
+    let hana = server.agent("hana");
+    ok(&hana, Call::put("/v1/agents/hana/presence", json!({ "presence": "available" }))).await;
+    let ringing = Call::get("/v1/transfers?ringing_for=me");
+    while ok(&hana, ringing.clone()).await["items"] == json!([]) {}
     assert_eq!(server.stop(), Some(0));
 }
 
@@ -143,6 +151,7 @@ impl Table {
             for (index, column) in self.columns.iter().enumerate() {
                 let value = &row[index];
                 let mut values = vec![altered(value, &column.kind)];
+                values.extend(with_other_numbers(value));
                 let others = self.rows.iter().map(|other| &other[index]);
                 values.extend(others.filter(|other| *other != value).take(1).cloned());
                 values.extend((*value != Value::Null).then_some(Value::Null));
@@ -190,6 +199,18 @@ fn altered(value: &Value, kind: &str) -> Value {
         (Value::Null, "BLOB") => Value::Blob(vec![7; 16]),
         (Value::Null | Value::Real(_), _) => Value::Text("x".to_owned()),
     }
+}
+
+/// The same text with another last digit in one of its numbers, which only the rules can notice.
+fn with_other_numbers(value: &Value) -> Vec<Value> {
+    let Value::Text(text) = value else { return Vec::new() };
+    let is_digit = |at: usize| text.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
+    let ends = (0..text.len()).filter(|at| is_digit(*at) && !is_digit(at + 1));
+    let other = |at: usize| {
+        let digit = if text.as_bytes()[at] == b'0' { "1" } else { "0" };
+        Value::Text(format!("{}{digit}{}", &text[..at], &text[at + 1..]))
+    };
+    ends.take(NUMBERS_MAX).map(other).collect()
 }
 
 #[tokio::test]

@@ -426,6 +426,8 @@ impl Cast {
             (None, "set_wake" | "set_endpoint") => json!({ "url": null }),
             (None, "compat_message") => json!({ "kind": "nothing to us" }),
             (None, "compat_session") => json!({ "user_message": "hello" }),
+            (None, "read_notices") => json!({ "until": "0" }),
+            (None, "mute_notices") => json!({ "kinds": ["activated"] }),
             (None, "set_presence") => json!({ "presence": "away" }),
             (None, "set_roles") => json!({ "roles": ["executor"] }),
             (None, "configure_teamspace") => json!({ "name": task }),

@@ -32,6 +32,7 @@ show_handoff             discarded  yes     gone    gone      yes          gone 
 handoff_history          closed     yes     yes     yes       yes          yes     yes      yes
 handoff_history          draft      yes     gone    gone      yes          gone    yes      gone
 edit_draft               draft      yes     gone    gone      not          gone    not      gone
+discard_draft            draft      yes     gone    gone      not          gone    not      gone
 propose_draft            draft      yes     gone    gone      not          gone    not      gone
 accept_handoff           proposed   not     yes     not       not          not     not      not
 accept_handoff           draft      not     gone    gone      not          gone    not      gone
@@ -45,6 +46,9 @@ delegate_handoff         activated  not     yes     not       not          not  
 reassign_handoff         accepted   not     not     not       yes          not     yes      not
 extend_sla               proposed   not     not     not       yes          not     yes      not
 activate_handoff         accepted   not     yes     not       not          not     not      not
+report_progress          activated  not     yes     not       not          not     not      not
+recall_handoff           accepted   yes     not     not       not          not     not      not
+recall_handoff           activated  yes     not     not       not          not     not      not
 complete_handoff         activated  not     yes     not       not          not     not      not
 complete_handoff         unconfirmed not    yes     not       not          not     not      not
 confirm_completion       unconfirmed yes    not     not       yes          not     yes      not
@@ -56,6 +60,7 @@ acp_handoff:initiate     -          yes     yes     yes       yes          yes  
 acp_handoff:draft        -          yes     yes     yes       yes          yes     not      yes
 acp_handoff:draft        draft      yes     gone    gone      not          gone    not      gone
 acp_handoff:initiate     draft      yes     gone    gone      not          gone    not      gone
+acp_handoff:discard      draft      yes     gone    gone      not          gone    not      gone
 acp_handoff:accept       proposed   not     yes     not       not          not     not      not
 acp_handoff:accept       draft      not     gone    gone      not          gone    not      gone
 acp_handoff:reject       proposed   not     yes     not       not          not     not      not
@@ -66,6 +71,8 @@ acp_handoff:delegate     activated  not     yes     not       not          not  
 acp_handoff:reassign     accepted   not     not     not       yes          not     yes      not
 acp_handoff:extend_sla   proposed   not     not     not       yes          not     yes      not
 acp_handoff:activate     accepted   not     yes     not       not          not     not      not
+acp_handoff:progress     activated  not     yes     not       not          not     not      not
+acp_handoff:recall       accepted   yes     not     not       not          not     not      not
 acp_handoff:complete     activated  not     yes     not       not          not     not      not
 acp_handoff:confirm      unconfirmed yes    not     not       yes          not     yes      not
 acp_handoff:dispute      unconfirmed yes    not     not       yes          not     yes      not
@@ -74,6 +81,9 @@ acp_send                 -          yes     yes     yes       yes          yes  
 acp_query                -          yes     yes     yes       yes          yes     yes      yes
 acp_inbox                -          yes     yes     yes       yes          yes     yes      yes
 acp_status               -          yes     yes     yes       yes          yes     yes      yes
+list_notices             -          yes     yes     yes       yes          yes     yes      yes
+read_notices             -          yes     yes     yes       yes          yes     not      yes
+mute_notices             -          yes     yes     yes       yes          yes     not      yes
 show_message             -          yes     yes     gone      yes          gone    yes      gone
 acp_respond              -          yes     yes     gone      yes          gone    not      gone
 read_message             -          not     yes     gone      not          gone    not      gone
@@ -114,8 +124,12 @@ compat_socket            -          yes     yes     yes       yes          yes  
 list_conversations       -          yes     yes     yes       yes          yes     yes      yes
 open_conversation        -          yes     yes     yes       yes          yes     yes      yes
 mint_customer_token      -          yes     not     gone      not          gone    yes      gone
+read_history             -          yes     yes     gone      yes          gone    yes      gone
 show_bundle              t.queued   yes     yes     gone      yes          gone    yes      yes
 show_queue               -          yes     yes     yes       yes          yes     yes      yes
+list_queues              -          yes     yes     yes       yes          yes     yes      yes
+list_transfers           -          yes     yes     yes       yes          yes     yes      yes
+report_queues            -          not     not     not       yes          not     yes      not
 configure_queue          -          not     not     not       yes          not     yes      not
 ";
 
@@ -133,6 +147,7 @@ download_attachment   -      yes       yes     yes     gone      yes          go
 say                   -      yes       late    yes     gone      late         gone    not       gone
 route_conversation    -      not       late    yes     gone      late         gone    not       gone
 call_tools            -      not       late    yes     gone      late         gone    not       gone
+list_choices          -      yes       yes     yes     gone      yes          gone    yes       gone
 select_agent          -      yes       not     not     gone      not          gone    not       gone
 close_conversation    -      yes       not     yes     gone      yes          gone    yes       gone
 request_human         -      yes       late    yes     gone      yes          gone    yes       gone

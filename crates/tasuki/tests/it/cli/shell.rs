@@ -176,6 +176,10 @@ fn without_ages(line: &str) -> String {
                 kept.push("[ago]");
                 at += 3;
             }
+            [number, unit, "in", ..] if is_number(number) && is_unit(unit) => {
+                kept.push("[span]");
+                at += 2;
+            }
             ["in", number, unit, ..] if is_number(number) && is_unit(unit) => {
                 kept.push("[ahead]");
                 at += 3;

@@ -20,10 +20,12 @@ from langchain_core.messages import (
     messages_from_dict,
 )
 from openai.types.chat import ChatCompletionMessageParam
+from openai.types.responses import ResponseInputItemParam
 from pydantic import ConfigDict, TypeAdapter
 
 STRICT = ConfigDict(extra="forbid")
 OPENAI = TypeAdapter(list[ChatCompletionMessageParam], config=STRICT)
+RESPONSES = TypeAdapter(list[ResponseInputItemParam], config=STRICT)
 ANTHROPIC = TypeAdapter(list[MessageParam], config=STRICT)
 
 
@@ -38,6 +40,10 @@ def consumed(value):
 
 def load_openai(history, _path):
     assert consumed(OPENAI.validate_python(history)) == history
+
+
+def load_responses(history, _path):
+    assert consumed(RESPONSES.validate_python(history)) == history
 
 
 def load_anthropic(history, _path):
@@ -67,6 +73,7 @@ def load_langchain(history, path):
 
 LOADERS = {
     "openai": load_openai,
+    "responses": load_responses,
     "anthropic": load_anthropic,
     "langchain": load_langchain,
 }

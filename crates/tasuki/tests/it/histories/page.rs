@@ -89,12 +89,26 @@ fn a_history_is_looked_at_without_a_server() {
     write("good.json", r#"[{ "role": "user", "content": "Hi" }]"#);
     write("bad.json", r#"[{ "role": "user" }, 7]"#);
     write("list.json", r#"{ "history": [] }"#);
+    let call = r#"{"type":"function_call","call_id":"c1","name":"transfer_to_x","arguments":"{}"}"#;
+    write("response.json", &format!(r#"{{ "object": "response", "output": [{call}] }}"#));
     let cases = [
         ("handoff detect good.json", 0, "", "no handoffs in 1 message\n"),
         (
             "handoff detect --json good.json",
             0,
             "{\"form\":\"openai\",\"handoffs\":[],\"problems\":[]}\n",
+            "",
+        ),
+        (
+            "handoff detect --json response.json",
+            1,
+            concat!(
+                r#"{"form":"responses","handoffs":[{"call_id":"c1","direction":"forth","#,
+                r#""index":0,"outcome":"unanswered","to":"x"}],"problems":[{"detail":"expected "#,
+                r#"a result for each call right after it: `c1`","index":0,"#,
+                r#""rule":"unanswered","weight":"refused"}]}"#,
+                "\n"
+            ),
             "",
         ),
         (
@@ -107,7 +121,8 @@ fn a_history_is_looked_at_without_a_server() {
             "handoff detect list.json",
             2,
             "",
-            "error: list.json: expected a list of messages, or an object with `messages`\n",
+            "error: list.json: expected a list of messages, or an object with `messages`, \
+             `input` or `output`\n",
         ),
     ];
     for (typed, code, stdout, stderr) in cases {
@@ -117,5 +132,5 @@ fn a_history_is_looked_at_without_a_server() {
     }
     let unknown = tasuki_in(folder.path(), "handoff detect --form x good.json");
     assert_eq!(unknown.code, 2);
-    assert!(unknown.stderr.contains("expected openai, anthropic or langchain"));
+    assert!(unknown.stderr.contains("expected openai, responses, anthropic or langchain"));
 }

@@ -106,6 +106,7 @@ fn shown(answer: Option<&ToolAnswer>) -> String {
     match answer {
         None => "waiting".to_owned(),
         Some(ToolAnswer::Accepted { to }) => format!("accepted {to}"),
+        Some(ToolAnswer::Waits { queue }) => format!("waits {queue}"),
         Some(ToolAnswer::Redirected { to, .. }) => format!("redirected {}", to.holder()),
         Some(ToolAnswer::Refused { refusal, .. }) => format!("refused {}", refusal.code()),
         Some(ToolAnswer::Ran { ending: Ending::Success, .. }) => "ran".to_owned(),

@@ -115,7 +115,7 @@ async fn a_model_is_told_why_a_handoff_is_not_performed() {
         (
             "transfer_to_hana",
             "not_a_worker",
-            "Cannot handoff to 'hana': a person is asked for by a transfer",
+            "Cannot handoff to 'hana': ask for a person with transfer_to_human",
         ),
     ] {
         let done = ok(&desk.bob, tool_calls(&desk, &[name], 1)).await;

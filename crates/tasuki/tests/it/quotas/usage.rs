@@ -74,6 +74,12 @@ async fn the_command_line_shows_usage_and_sets_quotas() {
     assert_eq!(super::reached(&answer), super::full("teamspace_handoffs"));
     printed(&server, &["usage", "--of", "default", "--set", "teamspace_handoffs=default"]);
     initiate(&alice, "T-2", "bob").await;
+    let set = ["usage", "--of", "default", "--set", "customer_kib_per_minute=7"];
+    let shown = printed(&server, &set);
+    assert!(
+        shown.contains("each customer") && shown.contains("7 (set)"),
+        "no one used it: {shown}"
+    );
 }
 
 #[tokio::test]

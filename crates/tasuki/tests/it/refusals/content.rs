@@ -140,6 +140,30 @@ a counter-offer of another task | alice | counter REJECTED   | task = {"task_id"
 a counter-offer like the last   | alice | counter REJECTED   | - context                          | 422 schema_invalid body
 taken back by the target        | bob   | withdraw PROPOSED  |                                    | 403 not_allowed
 taken back too late             | alice | withdraw ACCEPTED  |                                    | 409 wrong_state
+progress by the sender          | alice | progress ACTIVATED |                                    | 403 not_allowed
+progress before the work        | bob   | progress ACCEPTED  |                                    | 409 wrong_state
+progress that says nothing      | bob   | progress ACTIVATED | - percent                          | 422 schema_invalid body
+progress with an empty plan     | bob   | progress ACTIVATED | - percent ; steps = []             | 422 schema_invalid body
+progress beyond the end         | bob   | progress ACTIVATED | percent = 101                      | 422 schema_invalid percent
+progress before the beginning   | bob   | progress ACTIVATED | percent = -1                       | 422 schema_invalid percent
+progress of half a percent      | bob   | progress ACTIVATED | percent = 0.5                      | 422 schema_invalid percent
+progress in words               | bob   | progress ACTIVATED | percent = "40"                     | 422 schema_invalid percent
+progress with a blank note      | bob   | progress ACTIVATED | note = " \n"                       | 422 schema_invalid note
+progress with a long note       | bob   | progress ACTIVATED | note = text(2049)                  | 422 schema_invalid note
+progress blocked by nothing     | bob   | progress ACTIVATED | blocked_by = ""                    | 422 schema_invalid blocked_by
+progress with too many steps    | bob   | progress ACTIVATED | steps = list(33)                   | 422 schema_invalid steps…
+progress with a step of text    | bob   | progress ACTIVATED | steps = ["read"]                   | 422 schema_invalid steps[0]
+progress with a blank step      | bob   | progress ACTIVATED | steps = [{"text":"\t"}]            | 422 schema_invalid steps[0].text
+progress with a step in lines   | bob   | progress ACTIVATED | steps = [{"text":"a\nb"}]          | 422 schema_invalid steps[0].text
+progress with an unknown field  | bob   | progress ACTIVATED | eta = "soon"                       | 422 schema_invalid eta
+a recall by the target          | bob   | recall ACTIVATED   |                                    | 403 not_allowed
+a recall before the acceptance  | alice | recall PROPOSED    |                                    | 409 wrong_state
+a recall of what is done        | alice | recall COMPLETED   |                                    | 409 wrong_state
+a recall without a reason       | alice | recall ACTIVATED   | - reason                           | 422 schema_invalid reason
+a recall with a blank reason    | alice | recall ACTIVATED   | reason = " "                       | 422 schema_invalid reason
+a discard of what was proposed  | alice | discard PROPOSED   |                                    | 409 wrong_state
+a discard by the target         | bob   | discard PROPOSED   |                                    | 403 not_allowed
+a discard with a number         | alice | discard DRAFT      | why = 5                            | 422 schema_invalid why
 more time by the sender         | alice | extend_sla PROPOSED |                                   | 403 not_allowed
 more time without a reason      | alice | extend_sla PROPOSED | - why                             | 422 schema_invalid why
 more time until no time         | alice | extend_sla PROPOSED | due = "later"                     | 422 schema_invalid due

@@ -172,7 +172,6 @@ the server's own action         | alice | ACP                | action = "elapse"
 an action in capitals           | alice | ACP                | action = "ACCEPT"                  | 422 schema_invalid action
 an accept of nothing            | bob   | ACP                | action = "accept"                  | 422 schema_invalid handoff_id
 an id that is no text           | bob   | ACP                | action = "accept" ; handoff_id = 5 | 422 schema_invalid handoff_id
-a query with an id              | alice | ACP                | action = "query" ; handoff_id = "x" | 422 schema_invalid handoff_id
 a limit that is a fraction      | alice | ACP                | action = "query" ; limit = 1.5     | 422 schema_invalid limit
 a status that is a number       | alice | ACP                | action = "query" ; status = 5      | 422 schema_invalid status
 a limit that is a text          | alice | ACP                | action = "query" ; limit = "10"    | 422 schema_invalid limit

@@ -13,7 +13,10 @@ initiate    alice    ok     wrong     wrong     wrong      wrong     wrong      
 accept      bob      gone   ok        wrong     wrong      wrong     wrong      wrong   gone
 reject      bob      gone   ok        ok        ok         wrong     wrong      wrong   gone
 activate    bob      gone   wrong     ok        wrong      wrong     wrong      wrong   gone
+progress    bob      gone   wrong     wrong     ok         wrong     wrong      wrong   gone
+recall      alice    wrong  wrong     ok        ok         wrong     wrong      wrong   wrong
 complete    bob      gone   wrong     wrong     ok         wrong     wrong      wrong   gone
+discard     alice    ok     wrong     wrong     wrong      wrong     wrong      wrong   ok
 close       alice    wrong  wrong     wrong     wrong      ok        ok         wrong   wrong
 close       bob      gone   wrong     wrong     wrong      ok        ok         wrong   gone
 close   coordinator  ok     ok        ok        ok         ok        ok         wrong   wrong
@@ -30,7 +33,11 @@ reject   PROPOSED    not    ok    not    not          not     not       not
 reject   ACCEPTED    not    ok    not    not          not     not       not
 reject   ACTIVATED   not    ok    not    not          not     not       not
 activate ACCEPTED    not    ok    not    not          not     not       not
+progress ACTIVATED   not    ok    not    not          not     not       not
+recall   ACCEPTED    ok     not   not    not          not     not       not
+recall   ACTIVATED   ok     not   not    not          not     not       not
 complete ACTIVATED   not    ok    not    not          not     not       not
+discard  DRAFT       ok     gone  gone   not          gone    not       not
 close    REJECTED    ok     ok    not    ok           not     ok        not
 close    COMPLETED   ok     ok    not    ok           not     ok        not
 ";
@@ -43,7 +50,10 @@ initiate    alice    gone     gone       gone   gone
 accept      bob      gone     gone       gone   gone
 reject      bob      gone     gone       gone   gone
 activate    bob      gone     gone       gone   gone
+progress    bob      gone     gone       gone   gone
+recall      alice    gone     gone       gone   gone
 complete    bob      gone     gone       gone   gone
+discard     alice    gone     gone       gone   gone
 close       alice    gone     gone       gone   gone
 close   coordinator  gone     gone       gone   gone
 close   operator     gone     gone       gone   gone

@@ -74,7 +74,8 @@ impl Row {
             "draft" => "POST /v1/handoffs/drafts".to_owned(),
             "edit" => format!("PUT /v1/handoffs/{}/draft", world.id(subject)),
             "initiate" | "accept" | "reject" | "activate" | "complete" | "close" | "approve"
-            | "refuse" | "counter" | "withdraw" | "delegate" | "reassign" | "extend_sla" => {
+            | "refuse" | "counter" | "withdraw" | "delegate" | "reassign" | "extend_sla"
+            | "progress" | "recall" | "discard" => {
                 format!("POST /v1/handoffs/{}/{action}", world.id(subject))
             }
             _ => self.action.clone(),
@@ -90,7 +91,7 @@ impl Row {
             "edit" => "draft",
             "initiate" | "draft" | "accept" | "reject" | "activate" | "complete" | "close"
             | "approve" | "refuse" | "counter" | "withdraw" | "delegate" | "reassign"
-            | "extend_sla" | "query" => action,
+            | "extend_sla" | "progress" | "recall" | "discard" | "query" => action,
             "ACP" => {
                 let request = world.request(&self.caller, "POST /v1/acp/handoff");
                 return Some(self.apply(request, Some(json!({})), None));
@@ -170,10 +171,11 @@ fn good_body(action: &str) -> Option<Value> {
         "reject" => Some(json!({ "reason": "other", "detail": "no" })),
         "counter" => Some(json!({ "context": { "summary": "changed" } })),
         "refuse" => Some(json!({ "why": "no" })),
+        "progress" => Some(json!({ "percent": 40 })),
+        "recall" => Some(json!({ "reason": "plans changed" })),
         "extend_sla" => Some(json!({ "due": "2027-06-01T00:00:00Z", "why": "it is hard" })),
-        "accept" | "activate" | "complete" | "close" | "approve" | "withdraw" | "POST" => {
-            Some(json!({}))
-        }
+        "accept" | "activate" | "complete" | "close" | "approve" | "withdraw" | "discard"
+        | "POST" => Some(json!({})),
         "PUT" => Some(json!({ "kind": "worker" })),
         _ => None,
     }

@@ -126,7 +126,7 @@ impl World {
     fn of_handoffs(&mut self, id: &str, path: &str) -> (String, String) {
         let at = |handoff: String| path.replace("{handoff}", &handoff);
         match id {
-            "edit_draft" | "propose_draft" => ("alice".into(), at(self.draft())),
+            "edit_draft" | "propose_draft" | "discard_draft" => ("alice".into(), at(self.draft())),
             "accept_handoff" | "reject_handoff" => ("bob".into(), at(self.made(&[]))),
             "withdraw_handoff" => ("alice".into(), at(self.made(&[]))),
             "extend_sla" => ("operator".into(), at(self.made(&[]))),
@@ -136,9 +136,10 @@ impl World {
             }
             "counter_handoff" => ("alice".into(), at(self.made(&["reject"]))),
             "activate_handoff" => ("bob".into(), at(self.made(&["accept"]))),
-            "delegate_handoff" | "complete_handoff" => {
+            "delegate_handoff" | "complete_handoff" | "report_progress" => {
                 ("bob".into(), at(self.made(&["accept", "activate"])))
             }
+            "recall_handoff" => ("alice".into(), at(self.made(&["accept"]))),
             "reassign_handoff" => ("operator".into(), at(self.made(&["accept", "activate"]))),
             "confirm_completion" | "dispute_completion" => {
                 let policy = json!({ "requires_verifier": true });
@@ -224,7 +225,9 @@ impl World {
     fn of_others(&mut self, id: &str, path: &str) -> (String, String) {
         let as_operator = |path: String| ("operator".to_owned(), path);
         match id {
-            "acp_handoff" | "acp_send" => ("alice".into(), path.to_owned()),
+            "acp_handoff" | "acp_send" | "read_notices" | "mute_notices" => {
+                ("alice".into(), path.to_owned())
+            }
             "acp_respond" | "read_message" => {
                 let message = "01938c2e-0000-7000-8000-000000000001";
                 ("bob".into(), path.replace("{message}", message))

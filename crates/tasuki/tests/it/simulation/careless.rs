@@ -9,6 +9,7 @@ use engine::ports::store::{
     Answer, Commit, Count, Due, Entries, KeyScope, List, Listed, Listener, OldestMessages, Receipt,
     RecordedOutcome, Sealed, Sequenced, Snapshot, Store,
 };
+use engine::ports::transfers::{TransferList, TransferRow};
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::Stream;
 use protocol::step::HoldState;
@@ -148,6 +149,28 @@ impl Store for Careless {
 
     fn held(&self, teamspace: &TeamspaceId, prefix: &str, limit: usize) -> Answer<Vec<String>> {
         self.memory().held(teamspace, prefix, limit)
+    }
+
+    fn calling_queues(
+        &self,
+        teamspace: &TeamspaceId,
+        after: Option<&AgentId>,
+        limit: usize,
+    ) -> Answer<Vec<AgentId>> {
+        self.memory().calling_queues(teamspace, after, limit)
+    }
+
+    fn transfers(&self, list: TransferList) -> Answer<Vec<TransferRow>> {
+        self.memory().transfers(list)
+    }
+
+    fn last_rings(
+        &self,
+        teamspace: &TeamspaceId,
+        after: Option<&AgentId>,
+        limit: usize,
+    ) -> Answer<Vec<(AgentId, Time)>> {
+        self.memory().last_rings(teamspace, after, limit)
     }
 
     fn document(&self, stream: &Stream, hash: &str) -> Answer<Option<String>> {

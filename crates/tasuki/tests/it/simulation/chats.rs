@@ -119,7 +119,10 @@ impl Script {
                 let profile = Profile { user_selectable: true, ..Profile::default() };
                 AgentCommand::Register { kind: Kind::Worker, profile }
             }
-            false => AgentCommand::SetEndpoint { url: Some("https://agents.example/".to_owned()) },
+            false => {
+                let url = Some("https://agents.example/".to_owned());
+                AgentCommand::SetEndpoint { url, history: None }
+            }
         };
         let teamspace = stream.teamspace.clone();
         let caller = in_teamspace(operator(), &teamspace);
@@ -136,7 +139,8 @@ fn say(epoch: Option<u64>, in_reply_to: Option<u64>) -> Command {
 fn route(goto: AgentId, epoch: Option<u64>, graph: Level) -> Route {
     let update = Default::default();
     let (reason, customer_text, context) = (None, None, None);
-    Route { goto, update, graph, reason, customer_text, context, epoch }
+    let goto = Some(goto);
+    Route { goto, update, graph, reason, customer_text, context, epoch, ..Route::default() }
 }
 
 /// Every conversation, as its entries tell.
@@ -251,6 +255,7 @@ impl Chat {
                 self.lines.push(seq);
                 (self.holder, self.epoch) = (routed.to.clone(), routed.epoch);
             }
+            ChatEvent::Updated(it) => return is_now(&it.holder, it.epoch).then_some(()),
             ChatEvent::Delivered(told) => return is_now(&told.holder, told.epoch).then_some(()),
             ChatEvent::Unreached(told) => return is_now(&told.holder, told.epoch).then_some(()),
             ChatEvent::Closed(_) => self.is_closed = true,

@@ -127,7 +127,7 @@ impl Script {
             3 => {
                 let urls = [Some("https://agents.example/turns"), Some("not a URL"), None];
                 let url = self.random.pick(&urls).map(str::to_owned);
-                (operator(), AgentCommand::SetEndpoint { url })
+                (operator(), AgentCommand::SetEndpoint { url, history: None })
             }
             _ => (operator(), AgentCommand::SetPresence { presence }),
         };

@@ -10,6 +10,7 @@ use protocol::handoff::edit::{ContextEdit, Edit, OfferEdit, PolicyEdit};
 use protocol::handoff::package::{
     Artifact, ArtifactKind, ArtifactRef, ExternalRef, ExternalRefKind,
 };
+use protocol::handoff::progress::{ProgressReport, ProgressStep};
 use protocol::handoff::sla::SlaStage;
 use protocol::handoff::state::{Checks, Stage};
 use protocol::handoff::workq::{Answer, Answered, Degradation, Way, Workq};
@@ -72,6 +73,12 @@ impl Script {
             Stage::Activated(_) if self.random.happens(15) => {
                 Some((agent(made.terms.to.as_str()), self.delegate()))
             }
+            Stage::Activated(_) | Stage::Completing(_) if self.random.happens(10) => {
+                Some((agent(made.terms.to.as_str()), self.progress()))
+            }
+            Stage::Accepted(_) | Stage::Activated(_) if self.random.happens(10) => {
+                Some((sender, self.recall()))
+            }
             Stage::Proposed(_) if self.random.happens(6) => {
                 Some((sender, Command::Withdraw { why: None }))
             }
@@ -104,7 +111,11 @@ impl Script {
     }
 
     pub fn any_negotiation(&mut self, watch: &Watch) -> Command {
-        match self.random.below(11) {
+        match self.random.below(15) {
+            11 => self.progress(),
+            12 => self.recall(),
+            13 => Command::Discard { why: Some("a mistake".to_owned()) },
+            14 => Command::ElapseRecall { due: watch.latest() },
             7 => self.delegate(),
             8 => self.reassign(watch),
             9 => self.verified(Looked::Completion { attempt: 1 }),
@@ -120,6 +131,20 @@ impl Script {
             }
             _ => self.extend_sla(watch),
         }
+    }
+
+    /// Mostly valid; sometimes it says nothing.
+    fn progress(&mut self) -> Command {
+        let percent = self.random.happens(80).then(|| *self.random.pick(&[0, 40, 100, 101]));
+        let note = self.random.happens(30).then(|| "half of it".to_owned());
+        let step = ProgressStep { text: "Read client.rs".to_owned(), done: true };
+        let steps = if self.random.happens(30) { vec![step] } else { Vec::new() };
+        Command::Progress(Box::new(ProgressReport { percent, note, steps, blocked_by: None }))
+    }
+
+    fn recall(&mut self) -> Command {
+        let reason = if self.random.happens(10) { "" } else { "plans changed" };
+        Command::Recall { reason: reason.to_owned() }
     }
 
     fn verified(&mut self, looked: Looked) -> Command {

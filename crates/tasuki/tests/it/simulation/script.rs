@@ -187,6 +187,9 @@ impl Script {
             return self.submit(caller, stream, Command::Handoff(command));
         }
         let (who, command) = match handoff.status() {
+            Status::Draft if self.random.happens(10) => {
+                (from, HandoffCommand::Discard { why: None })
+            }
             Status::Draft if self.random.happens(40) => {
                 (from, HandoffCommand::Draft { offer: Box::new(self.offer(watch, &stream)) })
             }

@@ -95,7 +95,7 @@ impl Side {
                 let mut commands = vec![AgentCommand::Register { kind, profile }];
                 if name == "cy" {
                     let url = Some("https://agents.example/turns".to_owned());
-                    commands.push(AgentCommand::SetEndpoint { url });
+                    commands.push(AgentCommand::SetEndpoint { url, history: None });
                 }
                 for command in commands {
                     let command = Command::Agent(command);

@@ -165,14 +165,17 @@ impl Watch {
         if entry.at < place.at.unwrap_or(entry.at) {
             return Err(format!("time goes backwards in {}", entry.stream.subject));
         }
-        let is_escalation = entry.name == "handoff.escalated";
+        // A recall has a limit of its own.
+        let body = entry.body.text().unwrap_or_default();
+        let is_of_recall = body.contains(r#""trigger":"recall""#);
+        let is_escalation = entry.name == "handoff.escalated" && !is_of_recall;
         if is_escalation && place.has_escalated {
             return Err(format!("{} escalates a stage twice", entry.stream.subject));
         }
         place.position = entry.position;
         place.head = entry.hash;
         place.at = Some(entry.at);
-        place.has_escalated = is_escalation;
+        place.has_escalated = is_escalation || is_of_recall && place.has_escalated;
         place.is_erased |= entry.name == "ledger.erased";
         self.chats.look_at(kept)?;
         self.post.look_at(entry)

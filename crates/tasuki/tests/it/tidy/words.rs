@@ -41,11 +41,8 @@ impl Ban {
 const CLOCK: &str = "the `Clock` port, or `now` as an argument";
 const CLOCK_FILES: &[&str] = &["crates/engine/src/ports/clock.rs", "crates/bench/src/load.rs"];
 const ENTROPY: &str = "the `Ids` port";
-const ENTROPY_FILES: &[&str] = &[
-    "crates/engine/src/ports/ids.rs",
-    "crates/engine/src/ports/clock.rs",
-    "crates/tasuki/src/entropy.rs",
-];
+const ENTROPY_FILES: &[&str] =
+    &["crates/engine/src/ports/ids.rs", "crates/engine/src/ports/clock.rs"];
 const OUTPUT: &str = "`output` for data, `tracing` for the rest";
 const OUTPUT_FILES: &[&str] = &["crates/tasuki/src/output.rs", "crates/tasuki/examples/"];
 const WAIT: &str = "the `Clock` port, or a wait for the event itself";

@@ -59,7 +59,7 @@ impl Shift {
         let store = Arc::new(Sqlite::open(folder.path()).expect("a new database"));
         let (engine, clock) = support::engine_on(store.clone());
         support::register(&engine, &["bob"]).await;
-        let settings = json!({ "ring": "20s", "wait": "24h", "hold": "1m" });
+        let settings = json!({ "ring": "20s", "wait": "24h", "hold": "1m", "rings": 1_000 });
         let settings = serde_json::from_value(settings).expect("settings of a queue");
         submit_agent(&engine, QUEUE, register(Kind::Queue)).await;
         submit_agent(&engine, QUEUE, agent::Command::SetQueue { settings }).await;
@@ -179,7 +179,7 @@ impl Shift {
             let act = match self.random.below(4) {
                 0 => Act::Decline { reason: None },
                 // An adviser only leaves.
-                1 => Act::Complete { summary: None },
+                1 => Act::Complete { summary: None, to: None },
                 _ => Act::Accept,
             };
             return Some((person, does(transfer, epoch, act)));
@@ -211,7 +211,7 @@ impl Shift {
                     0..10 => Act::Hold,
                     10..20 => Act::Resume,
                     20..45 => self.passes_on(dice),
-                    45..75 => Act::Complete { summary: None },
+                    45..75 => Act::Complete { summary: None, to: None },
                     _ => return None,
                 };
                 Some((person, does(transfer, epoch, act)))
@@ -253,7 +253,9 @@ impl Shift {
                 (person, Act::Pickup { accept: true })
             }
             (Some(claim), None) => (claim.agent.clone(), Act::Accept),
-            (Some(_), Some(claim)) => (claim.agent.clone(), Act::Complete { summary: None }),
+            (Some(_), Some(claim)) => {
+                (claim.agent.clone(), Act::Complete { summary: None, to: None })
+            }
         };
         Some((agent(person.as_str()), does(transfer, Some(conversation.epoch), act)))
     }

@@ -1,0 +1,219 @@
+//! What agents are told about handoffs that concern them: each step once, across restarts.
+
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use tasuki::client::{Call, Client};
+
+use crate::server::{Server, act, initiate, is_full_run, offer, ok, refused};
+
+/// Told kinds by task: `T-1: accepted, activated`.
+async fn told(client: &Client) -> Vec<String> {
+    shown(&ok(client, Call::get("/v1/notices")).await)
+}
+
+fn shown(page: &Value) -> Vec<String> {
+    let items = page["items"].as_array().expect("a list").iter();
+    let line = |item: &Value| {
+        let kinds = item["kinds"].as_array().expect("kinds").iter().filter_map(Value::as_str);
+        let kinds = kinds.collect::<Vec<_>>().join(", ");
+        format!("{}: {kinds}", item["task_id"].as_str().expect("a task"))
+    };
+    items.map(line).collect()
+}
+
+/// Reads a page and says so.
+async fn read(client: &Client) -> Vec<String> {
+    let page = ok(client, Call::get("/v1/notices")).await;
+    if page["until"].is_string() {
+        let read = Call::post("/v1/notices/read", json!({ "until": page["until"] }));
+        assert_eq!(ok(client, read).await["items"], json!([]));
+    }
+    shown(&page)
+}
+
+async fn register(server: &Server, agent: &str, kind: &str) -> Client {
+    let operator = server.with_token(&server.token("root", &["--kind", "operator"]));
+    ok(&operator, Call::put(format!("/v1/agents/{agent}"), json!({ "kind": kind }))).await;
+    server.agent(agent)
+}
+
+#[tokio::test]
+async fn each_step_is_told_once_to_those_it_concerns() {
+    let server = Server::start();
+    let [alice, bob, carol] = ["alice", "bob", "carol"].map(|name| server.agent(name));
+    let hana = register(&server, "hana", "human").await;
+    let reviewer = server.with_token(&server.token("rita", &["--role", "reviewer"]));
+    let done = initiate(&alice, "T-1", "bob").await;
+    for action in ["accept", "activate", "complete"] {
+        act(&bob, &done, action, json!({})).await;
+    }
+    act(&alice, &done, "close", json!({})).await;
+    let gone = initiate(&alice, "T-2", "bob").await;
+    act(&alice, &gone, "withdraw", json!({})).await;
+    let mut asked = offer("T-3", "bob");
+    asked["policy"] = json!({ "human_gate": "required" });
+    ok(&alice, Call::post("/v1/handoffs", asked)).await;
+    let mut checked = offer("T-4", "bob");
+    checked["policy"] = json!({ "requires_verifier": true });
+    let checked = ok(&alice, Call::post("/v1/handoffs", checked)).await;
+    let checked = checked["handoff_id"].as_str().expect("an id");
+    for action in ["accept", "activate", "complete"] {
+        act(&bob, checked, action, json!({})).await;
+    }
+    act(&alice, checked, "dispute", json!({ "why": "where is the report?" })).await;
+
+    let expected: [(&Client, &[&str]); 5] = [
+        (&alice, &["T-1: accepted, activated, completed", "T-4: accepted, activated"]),
+        (
+            &bob,
+            &[
+                "T-1: proposed, closed",
+                "T-2: proposed, withdrawn",
+                "T-3: proposed",
+                "T-4: proposed",
+            ],
+        ),
+        (&carol, &[]),
+        (&hana, &["T-3: approval_wanted"]),
+        (&reviewer, &["T-4: confirmation_wanted"]),
+    ];
+    for (client, lines) in expected {
+        assert_eq!(told(client).await, lines);
+        assert_eq!(read(client).await, lines, "until they are read");
+        assert!(told(client).await.is_empty(), "they were read");
+    }
+    let elsewhere = server.with_token(&server.token("bob", &["--teamspace", "other"]));
+    assert!(told(&elsewhere).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_restart_neither_loses_nor_repeats_notices() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let server = Server::start_on(&data, |_| {});
+    let [alice, bob] = ["alice", "bob"].map(|name| server.token(name, &[]));
+    initiate(&server.with_token(&alice), "T-read", "bob").await;
+    assert_eq!(read(&server.with_token(&bob)).await, ["T-read: proposed"]);
+    let open = initiate(&server.with_token(&alice), "T-new", "bob").await;
+    server.kill();
+    let server = Server::start_on(&data, |_| {});
+    let [alice, bob] = [alice, bob].map(|token| server.with_token(&token));
+    assert_eq!(told(&bob).await, ["T-new: proposed"]);
+    act(&bob, &open, "accept", json!({})).await;
+    assert_eq!(told(&alice).await, ["T-new: accepted"]);
+
+    let page = ok(&bob, Call::get("/v1/notices?after=0")).await;
+    assert_eq!(shown(&page), ["T-read: proposed", "T-new: proposed"], "they can be read again");
+    read(&bob).await;
+    ok(&bob, Call::post("/v1/notices/read", json!({ "until": "0" }))).await;
+    assert!(told(&bob).await.is_empty(), "an older cursor changes nothing");
+}
+
+#[tokio::test]
+async fn a_muted_kind_is_not_told_in_any_form() {
+    let server = Server::start();
+    let [alice, bob] = ["alice", "bob"].map(|name| server.agent(name));
+    let mute = |kinds: Value| Call::put("/v1/notices/muted", json!({ "kinds": kinds }));
+    let muted = ok(&alice, mute(json!(["accepted", "rejected"]))).await;
+    assert_eq!(muted["muted"], json!(["accepted", "rejected"]));
+    let taken = initiate(&alice, "T-1", "bob").await;
+    act(&bob, &taken, "accept", json!({})).await;
+    act(&bob, &taken, "activate", json!({})).await;
+    let given_back = initiate(&alice, "T-2", "bob").await;
+    let why = json!({ "reason": "capacity_unavailable", "detail": "busy" });
+    act(&bob, &given_back, "reject", why).await;
+    let mut checked = offer("T-3", "bob");
+    checked["policy"] = json!({ "requires_verifier": true });
+    let checked = ok(&alice, Call::post("/v1/handoffs", checked)).await;
+    let checked = checked["handoff_id"].as_str().expect("an id");
+    for action in ["accept", "activate", "complete"] {
+        act(&bob, checked, action, json!({})).await;
+    }
+    let inbox = loop {
+        let inbox = ok(&alice, Call::get("/v1/acp/inbox")).await;
+        if inbox["items"] != json!([]) {
+            break inbox;
+        }
+    };
+    let messages = inbox["items"].as_array().expect("messages");
+    let tasks: Vec<_> = messages.iter().map(|it| it["payload"]["task_id"].clone()).collect();
+    assert_eq!(tasks, ["T-3"], "the rejection before was not sent");
+    assert_eq!(shown(&inbox["notices"]), ["T-1: activated", "T-3: activated"]);
+    let all = ok(&alice, mute(json!([]))).await;
+    assert_eq!(shown(&all)[0], "T-1: accepted, activated", "muting only hides");
+    let unknown = refused(&alice, mute(json!(["gossip"]))).await;
+    assert_eq!((unknown.status, &unknown.body["code"]), (422, &json!("schema_invalid")));
+}
+
+#[tokio::test]
+async fn the_inbox_has_all_that_a_model_needs() {
+    let server = Server::start();
+    let [alice, bob] = ["alice", "bob"].map(|name| server.agent(name));
+    let open = initiate(&alice, "T-1", "bob").await;
+    let status = ok(&bob, Call::get("/v1/acp/status")).await;
+    assert_eq!((&status["notices"], &status["waiting_for_you"]), (&json!(1), &json!(1)));
+    let inbox = ok(&bob, Call::get("/v1/acp/inbox")).await;
+    assert_eq!(shown(&inbox["notices"]), ["T-1: proposed"]);
+    assert_eq!(inbox["waiting_for_you"][0]["handoff_id"], open);
+    let until = inbox["notices"]["until"].as_str().expect("a cursor");
+    let next = format!("/v1/acp/inbox?read_until={until}");
+    let again = ok(&bob, Call::get(&*next)).await;
+    assert_eq!(again["notices"]["items"], json!([]));
+    assert_eq!(again["waiting_for_you"][0]["handoff_id"], open, "it still waits");
+    act(&bob, &open, "accept", json!({})).await;
+    let text = alice.open(&Call::get("/v1/acp/inbox?format=text"), &[]).await.expect("an answer");
+    let text = text.into_body().collect().await.expect("a body").to_bytes();
+    let text = String::from_utf8(text.to_vec()).expect("a text");
+    assert!(text.contains(&format!("notice 1 of 1: handoff {open}\naccepted; last at")), "{text}");
+    let forged = refused(&bob, Call::get("/v1/acp/inbox?read_until=cur_forged")).await;
+    assert_eq!(forged.body["field"], "read_until");
+}
+
+/// An escalation is told to the sender, unless a coordinator is there to hear of it.
+#[tokio::test]
+async fn a_sender_hears_of_an_escalation_where_there_is_no_coordinator() {
+    for (name, more, expected) in
+        [("carol", &[][..], &["T-1: escalated"][..]), ("dora", &["--role", "coordinator"], &[])]
+    {
+        let server = Server::start();
+        let alice = server.agent("alice");
+        server.agent("bob");
+        server.token(name, more);
+        let mut asked = offer("T-1", "bob");
+        asked["sla"] = json!({ "proposed": "1s" });
+        ok(&alice, Call::post("/v1/handoffs", asked)).await;
+        let overdue = Call::get("/v1/handoffs?overdue=true");
+        while ok(&alice, overdue.clone()).await["items"][0]["waiting_for"][1].is_null() {}
+        assert_eq!(told(&alice).await, expected, "with {name}");
+    }
+}
+
+/// A mailbox keeps the handoffs that moved last and says that it is full; pages have no gaps.
+#[tokio::test]
+async fn a_storm_leaves_an_inbox_within_its_limits() {
+    let server = Server::start();
+    let [alice, bob] = ["alice", "bob"].map(|name| server.agent(name));
+    let n_handoffs = if is_full_run() { 2_500 } else { 300 };
+    for number in 0..n_handoffs {
+        let id = initiate(&alice, &format!("T-{number}"), "bob").await;
+        for action in ["accept", "activate", "complete"] {
+            act(&bob, &id, action, json!({})).await;
+        }
+    }
+    let mut all = Vec::new();
+    let mut is_incomplete = false;
+    loop {
+        let page = ok(&alice, Call::get("/v1/notices?limit=50")).await;
+        is_incomplete |= page["is_incomplete"] == true;
+        assert!(page["items"].as_array().expect("items").len() <= 50);
+        all.extend(shown(&page));
+        ok(&alice, Call::post("/v1/notices/read", json!({ "until": page["until"] }))).await;
+        if page["has_more"] == false {
+            break;
+        }
+    }
+    let newest = (n_handoffs - 256..n_handoffs)
+        .map(|number| format!("T-{number}: accepted, activated, completed"));
+    assert_eq!(all, newest.collect::<Vec<_>>());
+    assert!(is_incomplete);
+}

@@ -1,0 +1,172 @@
+//! What waits for whom, over HTTP and on the command line.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tasuki::client::{Call, Client};
+
+use crate::server::{Server, act, initiate, offer, ok, refused};
+use crate::sse::Stream;
+
+/// The tasks of the handoffs that a filter finds.
+async fn tasks(client: &Client, filter: &str) -> Vec<String> {
+    let page = ok(client, Call::get(format!("/v1/handoffs?{filter}"))).await;
+    let items = page["items"].as_array().expect("a list").iter();
+    items.map(|item| item["task_id"].as_str().expect("a task").to_owned()).collect()
+}
+
+async fn with_people(server: &Server) -> (Client, Client, Client, Client) {
+    let operator = server.with_token(&server.token("root", &["--kind", "operator"]));
+    ok(&operator, Call::put("/v1/agents/hana", json!({ "kind": "human" }))).await;
+    let (alice, bob, hana) = (server.agent("alice"), server.agent("bob"), server.agent("hana"));
+    (operator, alice, bob, hana)
+}
+
+#[tokio::test]
+async fn each_caller_finds_what_waits_for_it() {
+    let server = Server::start();
+    let (operator, alice, bob, hana) = with_people(&server).await;
+    let open = initiate(&alice, "T-open", "bob").await;
+    let mut guarded = offer("T-guarded", "bob");
+    guarded["policy"] = json!({ "human_gate": "required" });
+    ok(&alice, Call::post("/v1/handoffs", guarded)).await;
+    let done = initiate(&alice, "T-done", "bob").await;
+    for action in ["accept", "activate", "complete"] {
+        act(&bob, &done, action, json!({})).await;
+    }
+    let closed = initiate(&alice, "T-closed", "bob").await;
+    act(&bob, &closed, "reject", json!({ "reason": "capacity_unavailable", "detail": "busy" }))
+        .await;
+    act(&alice, &closed, "close", json!({})).await;
+
+    for (client, filter, expected) in [
+        (&bob, "waiting_for=me", &["T-guarded", "T-open"][..]),
+        (&alice, "waiting_for=me", &["T-done"]),
+        (&hana, "waiting_for=me", &["T-guarded"]),
+        (&operator, "waiting_for=me", &[]),
+        (&operator, "waiting_for=agent:bob", &["T-guarded", "T-open"]),
+        (&operator, "waiting_for=role:integrator", &["T-guarded"]),
+        (&alice, "approval=wanted", &["T-guarded"]),
+        (&alice, "overdue=true", &[]),
+        (&alice, "overdue=false", &["T-done", "T-guarded", "T-open"]),
+        (&alice, "overdue=false&status=proposed", &["T-guarded", "T-open"]),
+        (&alice, "waiting_for=agent:bob&task_id=T-open", &["T-open"]),
+    ] {
+        assert_eq!(tasks(client, filter).await, expected, "{filter}");
+    }
+    let shown = ok(&bob, Call::get(format!("/v1/handoffs/{open}"))).await;
+    let wait = &shown["waiting_for"][0];
+    assert_eq!((&wait["who"], &wait["for"]), (&json!("agent:bob"), &json!(["accept", "reject"])));
+    assert_eq!((&wait["until"], &wait["then"]), (&shown["due_at"], &json!("escalates")));
+    let closed = ok(&alice, Call::get(format!("/v1/handoffs/{closed}"))).await;
+    assert_eq!(closed.get("waiting_for"), None);
+}
+
+/// Events of an open handoff say it, as it is when they are sent.
+#[tokio::test]
+async fn an_event_says_what_its_handoff_waits_for() {
+    let server = Server::start();
+    let [alice, bob] = ["alice", "bob"].map(|name| server.agent(name));
+    let id = initiate(&alice, "T-1", "bob").await;
+    let of = format!("/v1/events?stream=handoff/{id}&after=0");
+    let mut live = Stream::open(&alice, &of, None).await;
+    let proposed = live.next_entry().await.expect("an entry").data;
+    assert_eq!(proposed["waiting_for"][0]["who"], "agent:bob");
+    act(&bob, &id, "reject", json!({ "reason": "capacity_unavailable", "detail": "busy" })).await;
+    let rejected = live.next_entry().await.expect("an entry").data;
+    assert_eq!(rejected["waiting_for"][0]["for"], json!(["counter", "close"]));
+    act(&alice, &id, "close", json!({})).await;
+    let mut replayed = Stream::open(&alice, &of, None).await;
+    let replayed = replayed.next_entry().await.expect("an entry").data;
+    assert_eq!(replayed.get("waiting_for"), None, "it is closed now");
+}
+
+#[tokio::test]
+async fn a_filter_that_cannot_be_read_is_refused_by_name() {
+    let server = Server::start();
+    let alice = server.agent("alice");
+    for (field, value) in [
+        ("waiting_for", "bob"),
+        ("waiting_for", "role:boss"),
+        ("approval", "given"),
+        ("overdue", "yes"),
+    ] {
+        let answer = refused(&alice, Call::get(format!("/v1/handoffs?{field}={value}"))).await;
+        let said = (answer.status, &answer.body["code"], &answer.body["field"]);
+        assert_eq!(said, (422, &json!("schema_invalid"), &json!(field)), "{value}");
+    }
+}
+
+/// Closed handoffs do not count, however many there are: a page is full of what waits.
+#[tokio::test]
+async fn what_waits_is_found_behind_what_is_over() {
+    let server = Server::start();
+    let (_, alice, bob, _) = with_people(&server).await;
+    initiate(&alice, "T-first", "bob").await;
+    for number in 0..20 {
+        let id = initiate(&alice, &format!("T-{number}"), "bob").await;
+        ok(&alice, Call::post(format!("/v1/handoffs/{id}/withdraw"), json!({}))).await;
+    }
+    let page = ok(&bob, Call::get("/v1/handoffs?waiting_for=me&limit=1")).await;
+    assert_eq!(page["items"][0]["task_id"], "T-first");
+    assert_eq!(page["next_cursor"], Value::Null);
+}
+
+#[tokio::test]
+async fn the_command_line_shows_what_is_to_do() {
+    let server = Server::start();
+    let alice = server.agent("alice");
+    let bob = server.token("bob", &[]);
+    let todo = |more: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_tasuki"))
+            .arg("todo")
+            .args(more)
+            .args(["--server", &format!("http://{}", server.address())])
+            .env("TASUKI_TOKEN", &bob)
+            .output()
+            .expect("the executable runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("a text")
+    };
+    assert_eq!(todo(&[]), "nothing waits\n");
+    initiate(&alice, "T-1", "bob").await;
+    let shown = todo(&[]);
+    assert!(shown.contains("agent:bob: accept, reject"), "{shown}");
+    assert_eq!(todo(&["--overdue"]), "nothing waits\n");
+    assert_eq!(todo(&["--for", "agent:alice"]), "nothing waits\n");
+    let listed: Value = serde_json::from_str(&todo(&["--json"])).expect("JSON");
+    assert_eq!(listed[0]["task_id"], "T-1");
+}
+
+/// What waits for an agent as sender and as target comes in one order, on pages of any size.
+#[tokio::test]
+async fn pages_of_what_was_sent_and_got_have_no_gaps() {
+    let server = Server::start();
+    let [alice, bob] = ["alice", "bob"].map(|name| server.agent(name));
+    let why = json!({ "reason": "capacity_unavailable", "detail": "busy" });
+    let mut expected = Vec::new();
+    for number in 0..9 {
+        let task = format!("T-{number}");
+        if number % 3 == 0 {
+            initiate(&alice, &task, "bob").await;
+        } else {
+            let id = initiate(&bob, &task, "alice").await;
+            act(&alice, &id, "reject", why.clone()).await;
+        }
+        expected.insert(0, task);
+        initiate(&bob, &format!("T-other-{number}"), "alice").await;
+    }
+    for limit in [1, 2, 4, 9, 200] {
+        let mut found = Vec::new();
+        let mut cursor = String::new();
+        loop {
+            let path = format!("/v1/handoffs?waiting_for=me&limit={limit}{cursor}");
+            let page = ok(&bob, Call::get(path)).await;
+            let items = page["items"].as_array().expect("a list").iter();
+            found.extend(items.map(|it| it["task_id"].as_str().expect("a task").to_owned()));
+            let Some(next) = page["next_cursor"].as_str() else { break };
+            cursor = format!("&cursor={next}");
+        }
+        assert_eq!(found, expected, "limit {limit}");
+    }
+}
