@@ -60,6 +60,7 @@ pub fn encode(event: &Event) -> Recorded {
         Event::Conversation(conversation::Event::Unreached(body)) => text(body),
         Event::Conversation(conversation::Event::Routed(body)) => text(body),
         Event::Conversation(conversation::Event::Updated(body)) => text(body),
+        Event::Conversation(conversation::Event::SignalsObserved(body)) => text(body),
         Event::Conversation(conversation::Event::Closed(body)) => text(body),
         Event::Conversation(conversation::Event::Transfer(event)) => encode_transfer(event),
         Event::Conversation(conversation::Event::Callback(callback::Event::Asked(body))) => {
@@ -241,6 +242,7 @@ fn decode_conversation(name: &str, body: &str) -> Result<conversation::Event, St
         "conversation.unreached" => read(body).map(conversation::Event::Unreached),
         "conversation.routed" => read(body).map(conversation::Event::Routed),
         "conversation.updated" => read(body).map(conversation::Event::Updated),
+        "conversation.signals_observed" => read(body).map(conversation::Event::SignalsObserved),
         "conversation.closed" => read(body).map(conversation::Event::Closed),
         _ => Err(UNKNOWN.to_owned()),
     }

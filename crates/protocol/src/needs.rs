@@ -41,6 +41,8 @@ pub enum QueueOf {
     Named(AgentId),
     /// The teamspace's default, for a command that names no queue.
     Default,
+    /// The one that the graph names, or the teamspace's default.
+    Graph,
 }
 
 /// Which agents to look up.

@@ -62,6 +62,10 @@ impl Engine {
             let id = match queue {
                 QueueOf::Named(id) => id,
                 QueueOf::Default => default_queue(),
+                QueueOf::Graph => {
+                    let named = facts.graph.as_ref().and_then(|graph| graph.queue());
+                    named.unwrap_or_else(default_queue)
+                }
             };
             facts.queue = self.agent(&stream.teamspace, id).await?;
         }

@@ -151,6 +151,8 @@ events! {
     Event::Conversation(conversation::Event::Unreached(_)) => "conversation.unreached",
     Event::Conversation(conversation::Event::Routed(_)) => "conversation.routed",
     Event::Conversation(conversation::Event::Updated(_)) => "conversation.updated",
+    Event::Conversation(conversation::Event::SignalsObserved(_))
+        => "conversation.signals_observed",
     Event::Conversation(conversation::Event::Closed(_)) => "conversation.closed",
     Event::Conversation(conversation::Event::Transfer(transfer::Event::Requested(_))) =>
         "transfer.requested",

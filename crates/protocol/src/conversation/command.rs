@@ -19,6 +19,7 @@ use crate::json::INTEGER_MAX;
 use crate::needs::{Directory, Needs, QueueOf};
 use crate::notes::NOTES_BYTES_MAX;
 use crate::route::graph::{CUSTOMER_QUEUES_MAX, HUMAN, LABEL_BYTES_MAX, Scalar};
+use crate::signal::{EscalationRules, SignalKind, SignalScore};
 use crate::warning::Named;
 use crate::{callback, form, transfer};
 
@@ -35,6 +36,8 @@ pub enum Command {
     Close {
         reason: Option<String>,
     },
+    /// A program outside scores how a message of the customer sounds.
+    ObserveSignals(ObserveSignals),
     /// A command about a transfer to a person.
     Transfer(transfer::Command),
     /// A command about a callback.
@@ -73,6 +76,10 @@ pub struct Open {
     #[serde(default)]
     #[schemars(transform = form::items(0, CUSTOMER_QUEUES_MAX))]
     pub customer_queues: Vec<AgentId>,
+    /// When a person is called because of how the customer sounds, in a conversation without a
+    /// graph.
+    #[serde(default)]
+    pub signals: EscalationRules,
     /// How often it may change hands until the customer speaks again; 8 when absent.
     #[serde(default)]
     #[schemars(transform = form::range(1, HOPS_MAX_MAX))]
@@ -111,6 +118,18 @@ pub struct Say {
     #[serde(default)]
     #[schemars(transform = form::range(1, INTEGER_MAX))]
     pub in_reply_to: Option<u64>,
+}
+
+/// How a message of the customer sounds, by a program outside.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ObserveSignals {
+    /// The number of the message.
+    #[schemars(transform = form::range(1, INTEGER_MAX))]
+    pub message: u64,
+    /// The scores, each signal at most once. The others keep the score that they have.
+    #[schemars(transform = form::items(1, SignalKind::ALL.len()))]
+    pub signals: Vec<SignalScore>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
@@ -234,6 +253,7 @@ impl Command {
             Command::Route(_) => "route",
             Command::Select { .. } => "select_agent",
             Command::Close { .. } => "close_conversation",
+            Command::ObserveSignals(_) => "observe_signals",
             Command::Transfer(command) => command.name(),
             Command::Callback(command) => command.name(),
             Command::Delivered { .. } => "delivered",
@@ -263,6 +283,7 @@ impl Command {
             Command::Select { agent } => Some(agent.clone()),
             Command::Say(_)
             | Command::Close { .. }
+            | Command::ObserveSignals(_)
             | Command::Delivered { .. }
             | Command::NotDelivered { .. }
             | Command::Callback(_)
@@ -270,6 +291,7 @@ impl Command {
         };
         let graph = match self {
             Command::Open(open) => open.graph.clone(),
+            Command::ObserveSignals(_) => state.and_then(|it| it.setup.graph.clone()),
             Command::Say(_)
             | Command::Delivered { .. }
             | Command::NotDelivered { .. }
@@ -290,6 +312,7 @@ impl Command {
                 | Command::Callback(_)
                 | Command::Delivered { .. }
                 | Command::NotDelivered { .. }
+                | Command::ObserveSignals(_)
                 | Command::Close { .. },
                 _,
             ) => None,
@@ -305,6 +328,7 @@ impl Command {
                 Some(QueueOf::Default)
             }
             (Command::NotDelivered { .. }, Some(_)) => Some(QueueOf::Default),
+            (Command::ObserveSignals(_), Some(_)) => Some(QueueOf::Graph),
             (_, _) => None,
         };
         let directory = self.named(state).map(Directory::Named);
@@ -321,6 +345,7 @@ impl Command {
             | Command::Route(_)
             | Command::Select { .. }
             | Command::Close { .. }
+            | Command::ObserveSignals(_)
             | Command::Transfer(_)
             | Command::Callback(_)
             | Command::Delivered { .. }
@@ -342,6 +367,7 @@ impl Command {
                 conversation.setup.topology.supervisor()
             }
             Command::NotDelivered { .. } => conversation.setup.topology.supervisor(),
+            Command::ObserveSignals(_) => Some(&conversation.holder),
             Command::Open(_)
             | Command::Route(_)
             | Command::Select { .. }

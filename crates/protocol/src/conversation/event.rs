@@ -20,6 +20,7 @@ pub enum Event {
     NotHeard(NotHeard),
     Routed(Routed),
     Updated(Updated),
+    SignalsObserved(SignalsObserved),
     Delivered(Delivered),
     Unreached(Unreached),
     Closed(Closed),
@@ -124,6 +125,20 @@ pub struct Updated {
     pub update: Map<String, Value>,
 }
 
+/// A program outside scored how a message of the customer sounds. The customer does not see it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SignalsObserved {
+    pub holder: AgentId,
+    pub epoch: u64,
+    /// The number of the message.
+    pub message: u64,
+    /// The scores, each signal at most once.
+    pub signals: Vec<SignalScore>,
+    /// The rule that calls a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub escalation: Option<Escalate>,
+}
+
 /// The holder got messages at its endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivered {
@@ -170,6 +185,7 @@ impl Event {
             Event::NotHeard(_) => "conversation.not_heard",
             Event::Routed(_) => "conversation.routed",
             Event::Updated(_) => "conversation.updated",
+            Event::SignalsObserved(_) => "conversation.signals_observed",
             Event::Delivered(_) => "conversation.delivered",
             Event::Unreached(_) => "conversation.unreached",
             Event::Closed(_) => "conversation.closed",
@@ -187,6 +203,7 @@ impl Event {
             Event::NotHeard(it) => [Some(&it.holder), Some(&it.agent), None],
             Event::Routed(it) => [Some(&it.holder), Some(&it.to), None],
             Event::Updated(it) => [Some(&it.holder), None, None],
+            Event::SignalsObserved(it) => [Some(&it.holder), None, None],
             Event::Delivered(it) => [Some(&it.holder), None, None],
             Event::Unreached(it) => [Some(&it.holder), None, None],
             Event::Closed(it) => [Some(&it.holder), None, None],
@@ -203,6 +220,7 @@ impl Event {
             Event::NotHeard(it) => Some(it.current),
             Event::Routed(it) => Some(it.epoch),
             Event::Updated(it) => Some(it.epoch),
+            Event::SignalsObserved(it) => Some(it.epoch),
             Event::Delivered(it) => Some(it.epoch),
             Event::Unreached(it) => Some(it.epoch),
             Event::Transfer(event) => event.epoch(),
@@ -229,6 +247,7 @@ impl Event {
             Event::Opened(_)
             | Event::NotHeard(_)
             | Event::Updated(_)
+            | Event::SignalsObserved(_)
             | Event::Delivered(_)
             | Event::Unreached(_)
             | Event::Callback(_)

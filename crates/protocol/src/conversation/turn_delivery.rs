@@ -159,6 +159,7 @@ impl Turn {
                 Event::Opened(_)
                 | Event::NotHeard(_)
                 | Event::Updated(_)
+                | Event::SignalsObserved(_)
                 | Event::Delivered(_)
                 | Event::Unreached(_)
                 | Event::Callback(_)

@@ -105,6 +105,7 @@ fn is_conversation_closing(command: &conversation::Command) -> bool {
         conversation::Command::Open(_)
         | conversation::Command::Say(_)
         | conversation::Command::Route(_)
+        | conversation::Command::ObserveSignals(_)
         | conversation::Command::Select { .. } => false,
         conversation::Command::Close { .. }
         | conversation::Command::Delivered { .. }

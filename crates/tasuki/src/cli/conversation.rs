@@ -56,6 +56,8 @@ enum ConversationCommand {
     Callback(callback::AskArgs),
     /// Report the result of a callback, as a person of its queue
     CallbackDone(callback::DoneArgs),
+    /// Say how a message of its customer sounds, as an agent of the conversation
+    Score(ScoreArgs),
     /// Choose who shall answer, as its customer
     Select {
         /// The conversation's id
@@ -131,10 +133,27 @@ struct OpenArgs {
     /// How often it may change hands until the customer speaks again [default: 8]
     #[arg(long, value_name = "N")]
     hops_max: Option<u16>,
+    /// When a person is called because of how the customer sounds, without a graph: JSON, or @FILE
+    /// to read it
+    #[arg(long, value_name = "JSON", conflicts_with = "graph")]
+    signals: Option<String>,
     /// A queue in which the customer may ask for a person; may be repeated [default: only those
     /// that the graph names]
     #[arg(long = "customer-queue", value_name = "QUEUE")]
     customer_queues: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+struct ScoreArgs {
+    /// The conversation's id
+    id: String,
+    /// The number of the message
+    #[arg(long, value_name = "N")]
+    message: u64,
+    /// A score from 0 to 1: frustration, human_request, profanity or shouting, such as
+    /// frustration=0.9; may be repeated
+    #[arg(long = "signal", value_name = "NAME=SCORE", value_parser = signal, required = true)]
+    signals: Vec<(String, f64)>,
 }
 
 #[derive(Debug, Args)]
@@ -222,6 +241,7 @@ pub async fn run(args: ConversationArgs) -> Result<u8> {
         ConversationCommand::CallbackDone(done) => {
             print(client, done.call(), json, callback::settled).await?;
         }
+        ConversationCommand::Score(score) => print(client, score.call(), json, holds).await?,
         ConversationCommand::Select { id, agent } => {
             let call = Call::put(path_of(&id, "/agent"), json!({ "agent_id": agent }));
             print(client, call, json, |answer| {
@@ -326,6 +346,9 @@ impl OpenArgs {
             let attributes: BTreeMap<_, _> = self.attributes.into_iter().collect();
             fields.insert("attributes".to_owned(), json!(attributes));
         }
+        if let Some(signals) = self.signals {
+            fields.insert("signals".to_owned(), json_object("--signals", &signals)?);
+        }
         if let Some(topology) = self.topology {
             fields.insert("topology".to_owned(), json_object("--topology", &topology)?);
         }
@@ -358,6 +381,22 @@ impl RouteArgs {
         set(&mut body, "epoch", epoch);
         Ok(body)
     }
+}
+
+impl ScoreArgs {
+    fn call(self) -> Call {
+        let scored = |(signal, score): (String, f64)| json!({ "signal": signal, "score": score });
+        let signals: Vec<_> = self.signals.into_iter().map(scored).collect();
+        let body = json!({ "message": self.message, "signals": signals });
+        Call::post(path_of(&self.id, "/signals"), body)
+    }
+}
+
+/// Reads `frustration=0.9`.
+fn signal(text: &str) -> Result<(String, f64), String> {
+    let (name, score) = text.split_once('=').ok_or("expected NAME=SCORE")?;
+    let score = score.parse().map_err(|_| "expected a score from 0 to 1 after `=`")?;
+    Ok((name.to_owned(), score))
 }
 
 impl ListArgs {

@@ -44,6 +44,7 @@ pub async fn announcements(
             | Event::Said(_)
             | Event::NotHeard(_)
             | Event::Updated(_)
+            | Event::SignalsObserved(_)
             | Event::Delivered(_)
             | Event::Unreached(_)
             | Event::Callback(_)

@@ -216,6 +216,7 @@ async fn shown(
             Event::Opened(_)
             | Event::NotHeard(_)
             | Event::Updated(_)
+            | Event::SignalsObserved(_)
             | Event::Delivered(_)
             | Event::Unreached(_)
             | Event::Callback(_)

@@ -11,7 +11,7 @@ pub fn of(id: &str) -> &'static str {
     all.find(|(known, _)| *known == id).map_or("", |(_, text)| text)
 }
 
-const DESCRIPTIONS: [(&str, &str); 83] = [
+const DESCRIPTIONS: [(&str, &str); 84] = [
     (
         "list_conversations",
         "An agent sees the conversations that it holds; coordinators and operators see all \
@@ -51,6 +51,11 @@ const DESCRIPTIONS: [(&str, &str); 83] = [
     (
         "list_choices",
         "Each has its name, icon and languages; `holds` is true for the one that answers now.",
+    ),
+    (
+        "observe_signals",
+        "The scores replace those of the word lists for this message, and may call a person. \
+         Scores that change nothing are not recorded again.",
     ),
     ("select_agent", "Only agents whose profile says `user_selectable` can be chosen."),
     (

@@ -5,7 +5,8 @@ use serde_json::json;
 use super::handoff_shapes::agent;
 use crate::conversation::Event as ConversationEvent;
 use crate::conversation::event::{
-    Closed, Delivered, How, NotHeard, Opened, Routed, Said, Speaker, Unreached, Updated, is_line,
+    Closed, Delivered, How, NotHeard, Opened, Routed, Said, SignalsObserved, Speaker, Unreached,
+    Updated, is_line,
 };
 use crate::conversation::not_heard::Why;
 use crate::conversation::part::{Attachment, Part, Text};
@@ -14,7 +15,7 @@ use crate::conversation::topology::Topology;
 use crate::conversation::turn_route::{TurnDecision, TurnOutcome, TurnRoute};
 use crate::ids::GraphId;
 use crate::route::graph::Scalar;
-use crate::signal::{Escalate, SignalKind, SignalScore};
+use crate::signal::{Escalate, EscalationRule, EscalationRules, SignalKind, SignalScore};
 use crate::step::Event;
 
 pub fn conversation_shapes() -> Vec<(&'static str, Event)> {
@@ -23,6 +24,7 @@ pub fn conversation_shapes() -> Vec<(&'static str, Event)> {
         .chain(said())
         .chain(routed())
         .chain(with_graph())
+        .chain(with_signals())
         .chain(told())
         .chain([
             (
@@ -57,6 +59,7 @@ fn opened() -> Vec<(&'static str, ConversationEvent)> {
             graph: None,
             attributes: Default::default(),
             customer_queues: Vec::new(),
+            signals: EscalationRules::default(),
             hops_max: 8,
         };
         ConversationEvent::Opened(Box::new(Opened { holder: agent("bob"), setup }))
@@ -174,8 +177,38 @@ fn set_up_with(graph: GraphId) -> Setup {
         graph: Some(graph),
         attributes: [("tier".to_owned(), Scalar::new("gold"))].into(),
         customer_queues: Vec::new(),
+        signals: EscalationRules::default(),
         hops_max: 8,
     }
+}
+
+/// The events of a conversation with rules about signals and no graph.
+fn with_signals() -> Vec<(&'static str, ConversationEvent)> {
+    let rule = EscalationRule {
+        name: "angry".to_owned(),
+        signal: SignalKind::Frustration,
+        above: 0.7,
+        turns: 2,
+        within: None,
+        reason: None,
+    };
+    let graph = "support".parse().expect("a name");
+    let setup =
+        Setup { graph: None, signals: EscalationRules { rules: vec![rule] }, ..set_up_with(graph) };
+    let least = SignalsObserved {
+        holder: agent("bob"),
+        epoch: 1,
+        message: 1,
+        signals: vec![SignalScore { signal: SignalKind::Frustration, score: 0.9 }],
+        escalation: None,
+    };
+    let escalation = Escalate { rule: "angry".to_owned(), reason: "too angry".to_owned() };
+    let most = SignalsObserved { escalation: Some(escalation), ..least.clone() };
+    vec![
+        ("signals", ConversationEvent::Opened(Box::new(Opened { holder: agent("bob"), setup }))),
+        ("least", ConversationEvent::SignalsObserved(least)),
+        ("most", ConversationEvent::SignalsObserved(most)),
+    ]
 }
 
 /// The further events of a conversation with a graph.

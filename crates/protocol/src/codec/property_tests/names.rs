@@ -1,6 +1,6 @@
 //! The names of the events of handoffs and the other small aggregates, each of which is tried.
 
-pub const NAMES: [&str; 51] = [
+pub const NAMES: [&str; 52] = [
     "handoff.drafted",
     "handoff.proposed",
     "handoff.validation_started",
@@ -39,6 +39,7 @@ pub const NAMES: [&str; 51] = [
     "conversation.delivered",
     "conversation.unreached",
     "conversation.updated",
+    "conversation.signals_observed",
     "conversation.routed",
     "conversation.closed",
     "ledger.erased",

@@ -90,6 +90,7 @@ pub fn steps(conversation: ConversationId, lines: &[TranscriptLine]) -> Vec<Step
                 | Event::Opened(_)
                 | Event::NotHeard(_)
                 | Event::Updated(_)
+                | Event::SignalsObserved(_)
                 | Event::Delivered(_)
                 | Event::Unreached(_)
                 | Event::Callback(_)

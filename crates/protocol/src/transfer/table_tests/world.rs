@@ -244,7 +244,7 @@ impl World {
         let needs = step::needs(self.state.as_ref(), command);
         let queue = match &needs.queue {
             Some(QueueOf::Named(id)) => known(id),
-            Some(QueueOf::Default) => known(&name("support")),
+            Some(QueueOf::Default | QueueOf::Graph) => known(&name("support")),
             None => None,
         };
         let own = caller.agent().filter(|_| needs.caller_slot);

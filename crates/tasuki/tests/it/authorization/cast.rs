@@ -461,6 +461,9 @@ impl Cast {
                 json!({ "epoch": epoch })
             }
             (None, "route_conversation") => json!({ "goto": "eve", "epoch": 1 }),
+            (None, "observe_signals") => json!({
+                "message": 1, "signals": [{ "signal": "frustration", "score": 0.5 }],
+            }),
             (None, "select_agent") => json!({ "agent_id": "eve" }),
             (None, "call_tools") => {
                 let function = json!({ "name": "transfer_to_eve", "arguments": "{}" });

@@ -148,6 +148,7 @@ say                   -      yes       late    yes     gone      late         go
 route_conversation    -      not       late    yes     gone      late         gone    not       gone
 call_tools            -      not       late    yes     gone      late         gone    not       gone
 list_choices          -      yes       yes     yes     gone      yes          gone    yes       gone
+observe_signals       -      not       yes     yes     gone      yes          gone    yes       gone
 select_agent          -      yes       not     not     gone      not          gone    not       gone
 close_conversation    -      yes       not     yes     gone      yes          gone    yes       gone
 request_human         -      yes       late    yes     gone      yes          gone    yes       gone
