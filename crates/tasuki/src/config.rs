@@ -404,6 +404,7 @@ impl Config {
                 array_items_max: limits.json_array_items,
                 object_keys_max: limits.json_object_keys,
                 free_text: &[],
+                free_below: &[],
             },
             rate: RateLimit {
                 per_minute: at_least_one(limits.requests_per_second.saturating_mul(60)),

@@ -170,7 +170,8 @@ pub struct Route {
     #[serde(default)]
     pub epoch: Option<u64>,
     /// The message that `parts` answer, if the holder keeps the conversation.
-    #[serde(skip)]
+    #[serde(default)]
+    #[schemars(transform = form::range(1, INTEGER_MAX))]
     pub in_reply_to: Option<u64>,
     /// Asks for a person also where an agent is called `human`.
     #[serde(skip)]

@@ -81,11 +81,49 @@ impl Attachment {
 pub fn of_text(text: &str) -> Option<Vec<Part>> {
     let (mut parts, mut rest) = (Vec::new(), text.trim());
     while !rest.is_empty() {
-        let (piece, after) = rest.split_at(rest.floor_char_boundary(TEXT_BYTES_MAX));
+        let (piece, after) = rest.split_at(piece_len(rest));
         parts.push(Part::Text(Text { text: piece.to_owned() }));
         rest = after.trim_start();
     }
     (parts.len() <= PARTS_MAX).then_some(parts)
+}
+
+/// How much of a text goes into one part. A longer text is split after a word, or at least not
+/// within a joined picture or before a mark that belongs to the letter before it.
+fn piece_len(text: &str) -> usize {
+    if text.len() <= TEXT_BYTES_MAX {
+        return text.len();
+    }
+    let end = text.floor_char_boundary(TEXT_BYTES_MAX);
+    let start = text.floor_char_boundary(end - JOINED_BYTES_MAX);
+    let ends_word = text[start..end].rfind(char::is_whitespace).map(|index| start + index);
+    let is_apart = |(index, next): &(usize, char)| {
+        let last = text[..*index].chars().next_back();
+        !is_joined(*next) && last.is_some_and(|last| last != ZERO_WIDTH_JOINER)
+    };
+    let boundaries = || text[start..].char_indices().map(|(index, next)| (start + index, next));
+    let fitting = boundaries().take_while(|(index, _)| *index <= end);
+    let apart = fitting.filter(is_apart).map(|(index, _)| index).last();
+    ends_word.or(apart).unwrap_or(end)
+}
+
+const ZERO_WIDTH_JOINER: char = '\u{200d}';
+
+/// How far back a text is searched for a place to split it. The longest joined pictures are
+/// shorter.
+const JOINED_BYTES_MAX: usize = 256;
+
+/// Whether a character is shown as one with the character before it.
+fn is_joined(character: char) -> bool {
+    matches!(
+        character,
+        ZERO_WIDTH_JOINER
+            | '\u{300}'..='\u{36f}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{1f1e6}'..='\u{1f1ff}'
+            | '\u{1f3fb}'..='\u{1f3ff}'
+            | '\u{e0020}'..='\u{e007f}'
+    )
 }
 
 /// The parts as they are recorded, if all of them are valid.
@@ -150,4 +188,26 @@ fn check_attachment(attachment: &Attachment, field: &str) -> Result<Attachment, 
 
 fn invalid(field: &str, expected: &str) -> Rejection {
     Rejection::SchemaInvalid { field: field.to_owned(), expected: expected.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_split_between_words_and_pictures() {
+        let family = "\u{1f469}\u{200d}\u{1f469}\u{200d}\u{1f467}";
+        let accents = "e\u{301}";
+        for unit in [family, accents, "word ", "x", "\u{1f1e9}\u{1f1ea} "] {
+            let text = unit.repeat(2 * TEXT_BYTES_MAX / unit.len() + 3);
+            let parts = of_text(&text).expect("it fits");
+            assert!(parts.len() > 1);
+            for part in &parts {
+                let Part::Text(Text { text }) = part else { panic!("{part:?}") };
+                assert!(text.len() <= TEXT_BYTES_MAX);
+                assert!(text.starts_with(unit.trim_end()), "{unit:?}: {text:.20}");
+                assert!(text.ends_with(unit.trim_end()));
+            }
+        }
+    }
 }

@@ -20,6 +20,7 @@ const BOUNDS: Bounds = Bounds {
     array_items_max: RULES_MAX,
     object_keys_max: 256,
     free_text: &[],
+    free_below: &[],
 };
 
 impl AgentGraph {

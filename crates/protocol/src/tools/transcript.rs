@@ -141,7 +141,7 @@ fn shorten(step: &mut Step) {
     match &mut step.kind {
         StepKind::Customer(said) | StepKind::Agent { said, .. } => {
             if said.len() > HISTORY_BYTES_MAX {
-                *said = text::cut(said, HISTORY_BYTES_MAX / 4);
+                *said = text::cut_bytes(said, HISTORY_BYTES_MAX);
             }
         }
         // Its texts have limits of their own.

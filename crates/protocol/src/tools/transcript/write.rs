@@ -102,7 +102,10 @@ impl Writer {
     /// A call and its result. The number of the line makes the id, so that the same history has the
     /// same ids.
     fn handoff(&mut self, number: u64, handoff: &Handoff) {
-        let call_id = format!("handoff_{number}");
+        let call_id = match handoff.has_line {
+            true => format!("handoff_{number}"),
+            false => format!("handoff_before_{number}"),
+        };
         match self.form {
             HistoryForm::OpenAi => self.messages.extend(openai(&call_id, handoff)),
             HistoryForm::Responses => self.responses(&call_id, handoff),

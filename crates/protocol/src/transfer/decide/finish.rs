@@ -164,16 +164,14 @@ pub(super) fn goes_back(asked: &TransferAct<'_>, outcome: Outcome) -> Over {
 }
 
 /// Cancels a transfer that waits, because of another event.
-pub fn cancelled(
+pub fn called_back_instead(
     conversation: &Conversation,
     transfer: &Transfer,
-    reason: &str,
     context: Context<'_>,
 ) -> ConversationEvent {
     let deliver = context.facts.at_endpoint.contains(&transfer.terms.previous);
     let over = over(conversation, transfer, Outcome::Cancelled);
-    let reason = reason.to_owned();
-    ConversationEvent::Transfer(Event::Over(Over { reason, deliver, ..over }))
+    ConversationEvent::Transfer(Event::Over(Over { deliver, is_for_callback: true, ..over }))
 }
 
 fn over(conversation: &Conversation, transfer: &Transfer, outcome: Outcome) -> Over {
@@ -186,6 +184,7 @@ fn over(conversation: &Conversation, transfer: &Transfer, outcome: Outcome) -> O
         number: conversation.transcript.count + 1,
         reason: String::new(),
         summary: String::new(),
+        is_for_callback: false,
         deliver: false,
     }
 }

@@ -256,6 +256,7 @@ impl Chat {
                 (self.holder, self.epoch) = (routed.to.clone(), routed.epoch);
             }
             ChatEvent::Updated(it) => return is_now(&it.holder, it.epoch).then_some(()),
+            ChatEvent::SignalsObserved(it) => return is_now(&it.holder, it.epoch).then_some(()),
             ChatEvent::Delivered(told) => return is_now(&told.holder, told.epoch).then_some(()),
             ChatEvent::Unreached(told) => return is_now(&told.holder, told.epoch).then_some(()),
             ChatEvent::Closed(_) => self.is_closed = true,
