@@ -47,6 +47,8 @@ use protocol::time::Time;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
+use checkpointer::LOG_BYTES_KEPT;
+
 pub use audit_rows::{
     Columns, ConversationColumns, DocumentRow, HandoffColumns, LedgerRow, MessageColumns,
     SnapshotPlace, SnapshotRow, TranscriptRow,
@@ -154,6 +156,7 @@ fn open_for_writing(path: &Path, durability: Durability) -> Result<Connection, O
              PRAGMA foreign_keys = ON;
              PRAGMA secure_delete = FAST;
              PRAGMA wal_autocheckpoint = 0;
+             PRAGMA journal_size_limit = {LOG_BYTES_KEPT};
              PRAGMA cache_size = -8192;
              PRAGMA temp_store = MEMORY;"
         ))
@@ -275,7 +278,7 @@ impl Store for Sqlite {
 
     fn load(&self, stream: &Stream) -> Answer<Option<Snapshot>> {
         let stream = stream.clone();
-        self.inner.readers.ask(move |connection| rows::load(connection, &stream))
+        self.inner.readers.ask(move |connection| rows::load_newest(connection, &stream))
     }
 
     fn token_stream(&self, secret_hash: &str) -> Answer<Option<Stream>> {

@@ -234,7 +234,7 @@ fn check_schema(folder: &Path) -> Result<()> {
 /// Before the first entry, so that a ledger without checkpoints is known to lack them. The rows are
 /// marked as signed after this, so an empty ledger that is marked has had its checkpoints.
 fn begin_checkpoints(folder: &Path, beside: &CheckpointFiles, signer: &Signer) -> Result<()> {
-    let was_started = ledger_key::has_signed_rows(folder, signer.key_name())?;
+    let was_started = ledger_key::has_signed_rows(folder)?;
     if !was_started && checkpoint_file::is_new(folder)? {
         let (origin, root) = (signer.key_name().to_owned(), Edge::empty().root());
         beside.begin(&signer.sign(&Checkpoint { origin, size: 0, root }))?;
@@ -251,16 +251,17 @@ fn check_complete(check: &Completeness, engine: &Engine) -> Result<()> {
     Ok(())
 }
 
-/// Signs the rows of an older release, or of a backup that came without its key. Snapshots that do
-/// not follow from the ledger are not signed, and so are not believed.
+/// Signs the rows of an older release, or of a ledger whose key was lost: once, as the key says
+/// from then on. Snapshots that do not follow from the ledger are not signed, and so are not
+/// believed.
 fn sign_rows_once(folder: &Path, signer: &Signer) -> Result<()> {
-    if ledger_key::has_signed_rows(folder, signer.key_name())? {
+    if ledger_key::has_signed_rows(folder)? {
         return Ok(());
     }
     if ReadOnly::open(folder)?.newest()? > 0 {
         tracing::warn!(
-            file = ledger_key::SIGNED_FILE,
-            "it does not name the key: the rows are compared with the ledger and signed again"
+            file = ledger_key::KEY_FILE,
+            "no row is signed with this key yet: all rows are compared with the ledger and signed"
         );
     }
     let doubtful = audit::doubtful_streams(folder)?;
@@ -268,7 +269,7 @@ fn sign_rows_once(folder: &Path, signer: &Signer) -> Result<()> {
         tracing::error!("the snapshot of {subject} in {teamspace} is not believed: it is wrong");
     }
     sign_rows(folder, &signer.row_key(), &doubtful)?;
-    Ok(ledger_key::mark_rows_signed(folder, signer.key_name())?)
+    Ok(ledger_key::mark_rows_signed(folder)?)
 }
 
 /// The scripted agent, if it runs here, and the channel to reach it.

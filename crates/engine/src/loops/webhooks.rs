@@ -118,9 +118,20 @@ impl Webhooks {
 
     /// How a webhook does, if a worker of this server serves it.
     pub fn status(&self, stream: &Stream) -> Option<Status> {
-        let Subject::Webhook(id) = stream.subject else { return None };
-        let worker = Arc::clone(self.lock().get(&stream.teamspace)?.workers.get(&id)?);
+        let worker = self.worker(stream)?;
         Some(worker.status.lock().expect("nothing panics in here").clone())
+    }
+
+    /// Remembers an attempt that a caller asked for.
+    fn note(&self, stream: &Stream, attempt: &Attempt) {
+        if let Some(worker) = self.worker(stream) {
+            worker.status.lock().expect("nothing panics in here").note(attempt.clone());
+        }
+    }
+
+    fn worker(&self, stream: &Stream) -> Option<Arc<Worker>> {
+        let Subject::Webhook(id) = stream.subject else { return None };
+        Some(Arc::clone(self.lock().get(&stream.teamspace)?.workers.get(&id)?))
     }
 
     fn take_changed(&self) -> Vec<Stream> {

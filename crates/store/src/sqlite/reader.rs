@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use engine::ports::store::{Answer, Due, Sealed, Sequenced, Snapshot, StoreError};
 use engine::slow_thread;
 use engine::usage::{OpenCount, StoredCount};
+use protocol::canonical::Hash;
 use protocol::ids::TeamspaceId;
 use protocol::ledger::Stream;
 use protocol::step::{Deadline, HoldState};
@@ -174,7 +175,7 @@ impl ReadOnly {
     }
 
     /// From here on reads see later changes again.
-    pub(super) fn unpin(&self) -> Result<(), StoreError> {
+    pub fn unpin(&self) -> Result<(), StoreError> {
         self.connection.execute_batch("COMMIT").map_err(broken)
     }
 
@@ -231,6 +232,11 @@ impl ReadOnly {
 
     pub fn snapshot_row(&self, place: SnapshotPlace) -> Result<Option<SnapshotRow>, StoreError> {
         audit_rows::snapshot_row(&self.connection, place).map_err(broken)
+    }
+
+    /// Whether an entry is the newest of its stream, and has this hash.
+    pub fn ends_with(&self, last_seq: u64, head: &Hash) -> Result<bool, StoreError> {
+        rows::ends_with(&self.connection, last_seq, head).map_err(broken)
     }
 
     pub fn load(&self, stream: &Stream) -> Result<Option<Snapshot>, StoreError> {

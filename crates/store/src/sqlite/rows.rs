@@ -71,10 +71,9 @@ pub fn load(connection: &Connection, stream: &Stream) -> Result<Option<Snapshot>
         Subject::Teamspace => {
             let is_set = has_settings(connection, &stream.teamspace)?;
             match load_stream(connection, stream, read)? {
-                None if is_set => Err(rusqlite::Error::SqliteFailure(
-                    ffi::Error::new(ffi::SQLITE_CORRUPT),
-                    Some(format!("the settings of {} were deleted", stream.teamspace)),
-                )),
+                None if is_set => {
+                    Err(corrupt(format!("the settings of {} were deleted", stream.teamspace)))
+                }
                 found => Ok(found),
             }
         }
@@ -86,6 +85,45 @@ pub fn load(connection: &Connection, stream: &Stream) -> Result<Option<Snapshot>
         | Subject::Webhook(_)
         | Subject::Ledger => load_stream(connection, stream, read),
     }
+}
+
+/// The snapshot of a stream, if its last entry is the newest of the stream. One that was put back
+/// as it was at an earlier time is an error: a commit on it would take positions that are taken.
+pub fn load_newest(connection: &Connection, stream: &Stream) -> Result<Option<Snapshot>> {
+    let is_newest = |found: &Option<Snapshot>| match found {
+        Some(found) => ends_with(connection, found.last_seq, &found.head),
+        None => Ok(true),
+    };
+    let found = load(connection, stream)?;
+    if is_newest(&found)? {
+        return Ok(found);
+    }
+    // A commit between the two reads looks the same, so both are done again at one moment.
+    let moment = connection.unchecked_transaction()?;
+    let found = load(connection, stream)?;
+    let is_newest = is_newest(&found)?;
+    moment.commit()?;
+    if is_newest { Ok(found) } else { Err(corrupt(put_back(stream))) }
+}
+
+/// Whether an entry is the newest of its stream, and has this hash.
+pub fn ends_with(connection: &Connection, last_seq: u64, head: &Hash) -> Result<bool> {
+    connection
+        .prepare_cached(
+            "SELECT 1 FROM entries WHERE seq = ?1 AND hash = ?2
+               AND NOT EXISTS (SELECT 1 FROM entries WHERE prev_seq = ?1 AND prev_seq > 0)",
+        )?
+        .exists(params![last_seq, head])
+}
+
+/// What is wrong with a snapshot whose last entry is not the newest of its stream.
+pub fn put_back(stream: &Stream) -> String {
+    let Stream { teamspace, subject } = stream;
+    format!("the snapshot of {subject} in {teamspace} does not end with its newest entry")
+}
+
+fn corrupt(what: String) -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CORRUPT), Some(what))
 }
 
 /// Whether there is an entry about a teamspace. Without one it has the default settings.

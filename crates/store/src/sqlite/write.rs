@@ -122,7 +122,12 @@ impl<'c> Statements<'c> {
     ) -> Result<std::result::Result<Committed, CommitError>> {
         let known = match self.places.get(&commit.stream) {
             Some(place) => Some(*place),
-            None => self.read_place(&commit.stream)?,
+            None => match self.read_place(&commit.stream)? {
+                Some(read) if !rows::ends_with(self.connection, read.last_seq, &read.head)? => {
+                    return Ok(Err(StoreError::Corrupt(rows::put_back(&commit.stream)).into()));
+                }
+                read => read,
+            },
         };
         let (position, head) = known.map_or((0, GENESIS), |place| (place.position, place.head));
         let has_moved = (position, head) != (commit.expected_position, commit.expected_head);

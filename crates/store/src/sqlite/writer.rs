@@ -216,7 +216,7 @@ impl Work<'_> {
         let finished = self
             .connection
             .execute_batch("PRAGMA optimize;")
-            .and_then(|()| move_log(self.connection, "TRUNCATE"));
+            .and_then(|()| move_log(self.connection, "TRUNCATE").map(|_| ()));
         if let Err(error) = finished {
             end_if_unsafe(&error);
         }

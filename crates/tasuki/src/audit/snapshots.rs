@@ -143,17 +143,26 @@ impl<'d> Snapshots<'d> {
     }
 }
 
-/// Whether the MAC of a snapshot does not match.
-pub fn mac_problem(
+/// What is wrong with a snapshot that can be seen without the states before it: its MAC, the entry
+/// that it ends with, and the rows that follow from it.
+pub fn row_problem(
     database: &ReadOnly,
     place: SnapshotPlace,
     key: &RowKey,
 ) -> Result<Option<String>, StoreError> {
     let Some(found) = database.snapshot_row(place)? else { return Ok(None) };
     let Stream { teamspace, subject } = &found.stream;
-    let is_ours = found.mac == Some(mac_of(&found, key));
-    Ok((!is_ours)
-        .then(|| format!("the snapshot of {subject} in {teamspace} was not written by the server")))
+    let of = |what: &str| Some(format!("the snapshot of {subject} in {teamspace} {what}"));
+    if found.mac != Some(mac_of(&found, key)) {
+        return Ok(of("was not written by the server"));
+    }
+    let last_seq = u64::try_from(place.last_seq).unwrap_or_default();
+    if !database.ends_with(last_seq, &found.head)? {
+        return Ok(of("does not end with its newest entry"));
+    }
+    let Ok(state) = State::from_text(&found.state_text) else { return Ok(of("cannot be read")) };
+    let difference = derived_rows::difference(database, &found.stream, &state)?;
+    Ok(difference.map(|what| format!("{subject} in {teamspace}: {what}")))
 }
 
 fn mac_of(found: &SnapshotRow, key: &RowKey) -> Mac {

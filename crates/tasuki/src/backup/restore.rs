@@ -81,8 +81,6 @@ pub fn restore(
     let moved_to = move_aside(&database, now)?;
     // Before the database: a server must not find one and make a key for it.
     kept.put_beside(&data)?;
-    // The next start checks the rows against the ledger and signs them.
-    ledger_key::forget_signed_rows(&data)?;
     beginning.finish(&database)?;
     let behind = match &kept.beside.key {
         Some(key) => checkpoint_check::behind(&data, Vec::new(), key.trim_end())?,

@@ -115,7 +115,16 @@ fn key(data: &Path) -> DoctorFinding {
             let file = aaep_keys::FILE;
             bad(check, format!("{file} can be read by others, so no server starts; chmod 600 it"))
         }
-        Ok(_) => good(check, "only its owner can read it".to_owned()),
+        Ok(_) => match ledger_key::has_signed_rows(data) {
+            Err(error) => bad(check, format!("{error}; no server starts")),
+            Ok(false) if !is_unused(data) => note(
+                check,
+                "no row of the database is signed with it; the next start compares all rows with \
+                 the ledger and signs them, as after an update from an older release"
+                    .to_owned(),
+            ),
+            Ok(_) => good(check, "only its owner can read it".to_owned()),
+        },
     }
 }
 

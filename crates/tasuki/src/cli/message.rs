@@ -183,7 +183,10 @@ pub async fn run(args: MessageArgs) -> Result<u8> {
             let answer = client.call(call).await?.success()?;
             match json {
                 true => output::json(&answer),
-                false => output::remark(&format!("is now {}", text(&answer, "status"))),
+                false => {
+                    let status = text(&answer, "status");
+                    output::remark(&format!("Message {} is now {status}", output::clean(&id)));
+                }
             }
         }
         MessageCommand::Show { id } => {

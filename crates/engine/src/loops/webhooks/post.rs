@@ -170,7 +170,9 @@ impl Outbox<'_> {
         let posting = Posting::test(stream, webhook, id, self.engine.clock.now());
         let adapter = self.engine.outside.adapter.get()?;
         let _place = self.engine.webhooks.places.acquire().await.ok()?;
-        Some(self.engine.post(&**adapter, posting).await.0)
+        let attempt = self.engine.post(&**adapter, posting).await.0;
+        self.engine.webhooks.note(stream, &attempt);
+        Some(attempt)
     }
 
     /// Posts an event once more, out of its order. `None` if the webhook does not get that event.
@@ -201,6 +203,7 @@ impl Outbox<'_> {
         let posting = Posting::of(engine, stream, webhook, &followed);
         let (attempt, result) = engine.post(&**adapter, posting).await;
         drop(place);
+        engine.webhooks.note(stream, &attempt);
         if result.is_ok() {
             let how = Settlement::Delivered;
             let settle = webhook::Command::Settle { event: attempt.event.clone(), how };
