@@ -18,7 +18,8 @@ use crate::ids::{AgentId, GraphId};
 use crate::json::INTEGER_MAX;
 use crate::needs::{Directory, Needs, QueueOf};
 use crate::notes::NOTES_BYTES_MAX;
-use crate::route::graph::{CUSTOMER_QUEUES_MAX, HUMAN, LABEL_BYTES_MAX, Scalar};
+use crate::route::graph::{CUSTOMER_QUEUES_MAX, HUMAN, Scalar};
+use crate::route::limits::LABEL_BYTES_MAX;
 use crate::warning::Named;
 use crate::{callback, form, transfer};
 
