@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use protocol::caller::{Caller, Principal};
 use protocol::ids::TeamspaceId;
-use protocol::quota::{self, Limits, Quota, Thing};
+use protocol::quota::{Limits, Quota, Thing, counted};
 use protocol::rejection::Rejection;
 use protocol::step::{Change, Command, State};
 use protocol::time::Time;
@@ -218,11 +218,11 @@ fn is_limited(caller: &Caller) -> bool {
 
 /// What a change opens, and what it frees.
 fn moved(before: Option<&State>, after: &State) -> (Option<Owned>, Option<Owned>) {
-    let (was, is) = (before.and_then(quota::open_thing), quota::open_thing(after));
+    let (was, is) = (before.and_then(counted::open_thing), counted::open_thing(after));
     if was == is {
         return (None, None);
     }
-    let opened = is.map(|thing| (thing, quota::owner(after)));
-    let freed = was.map(|thing| (thing, before.and_then(quota::owner)));
+    let opened = is.map(|thing| (thing, counted::owner(after)));
+    let freed = was.map(|thing| (thing, before.and_then(counted::owner)));
     (opened, freed)
 }

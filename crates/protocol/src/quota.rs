@@ -1,7 +1,8 @@
-//! How much a customer, a member and a whole teamspace may use: the quotas, their defaults, and
-//! what of a state counts. [`closing`] says which commands pass all the same.
+//! How much a customer, a member and a whole teamspace may use: the quotas and their defaults.
+//! [`counted`] says what of a state counts, [`closing`] which commands pass all the same.
 
 mod closing;
+pub mod counted;
 #[cfg(test)]
 mod tests;
 
@@ -10,10 +11,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::aggregate::State;
 use crate::caller::Principal;
-use crate::handoff::{Handoff, Status};
-use crate::narrator::ours;
 
 /// A quota, by the name of its setting.
 #[derive(
@@ -274,50 +272,5 @@ impl Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self(Quota::ALL.map(Quota::default_limit))
-    }
-}
-
-/// What a state counts as while it is open. The server's own sessions count as nothing.
-pub fn open_thing(state: &State) -> Option<Thing> {
-    match state {
-        State::Handoff(handoff) => match handoff.status() {
-            Status::Draft => Some(Thing::Draft),
-            Status::Proposed | Status::Validating | Status::Accepted | Status::Activated => {
-                Some(Thing::Handoff)
-            }
-            Status::Rejected | Status::Completed | Status::Closed => None,
-        },
-        State::Conversation(it) => it.closed.is_none().then_some(Thing::Conversation),
-        State::Session(it) => (it.is_open() && !ours::is_ours(&it.id)).then_some(Thing::Session),
-        State::Subscription(it) => (!it.closed).then_some(Thing::Subscription),
-        State::Graph(it) => (!it.removed).then_some(Thing::Graph),
-        State::Agent(_)
-        | State::Token(_)
-        | State::Ledger(_)
-        | State::Message(_)
-        | State::Webhook(_)
-        | State::Teamspace(_) => None,
-    }
-}
-
-/// Whose quota it counts against, besides that of the teamspace.
-pub fn owner(state: &State) -> Option<Principal> {
-    match state {
-        State::Handoff(handoff) => match handoff.as_ref() {
-            Handoff::Draft(draft) | Handoff::Discarded { draft, .. } => {
-                Some(Principal::Agent(draft.from.clone()))
-            }
-            Handoff::Made(made) => Some(Principal::Agent(made.terms.from.clone())),
-        },
-        State::Conversation(it) => it.setup.opened_by.parse().ok(),
-        State::Session(it) => Some(Principal::Agent(it.producer.clone())),
-        State::Subscription(it) => it.listener.parse().ok(),
-        State::Graph(_)
-        | State::Agent(_)
-        | State::Token(_)
-        | State::Ledger(_)
-        | State::Message(_)
-        | State::Webhook(_)
-        | State::Teamspace(_) => None,
     }
 }

@@ -13,6 +13,7 @@ pub mod check;
 pub mod definitions;
 pub mod detect;
 pub mod history;
+pub mod history_form;
 pub mod name;
 #[cfg(test)]
 mod property_tests;

@@ -6,7 +6,8 @@ use std::pin::Pin;
 
 use protocol::caller::{Caller, Principal};
 use protocol::conversation::command::TurnAnswer;
-use protocol::conversation::turn_delivery::{TranscriptLine, Turn};
+use protocol::conversation::transcript_line::TranscriptLine;
+use protocol::conversation::turn_delivery::Turn;
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::step::Command;
 use protocol::time::{Span, Time};

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use protocol::agent::{Agent, Kind};
 use protocol::caller::{Caller, Role};
-use protocol::handoff::notices::{Form, Notice, NoticeKind, notices};
+use protocol::handoff::notice_kind::NoticeKind;
+use protocol::handoff::notices::{Form, Notice, notices};
 use protocol::handoff::waits::Waiter;
 use protocol::ids::{AgentId, HandoffId, TeamspaceId};
 use protocol::ledger::Subject;

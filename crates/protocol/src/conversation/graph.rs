@@ -13,7 +13,7 @@ use crate::agent::Agent;
 use crate::graph::Ready;
 use crate::ids::{AgentId, GraphId};
 use crate::route::graph::Scalar;
-use crate::route::regexes::IsSpent;
+use crate::route::spent::IsSpent;
 use crate::route::words::looked_at;
 use crate::route::{IntentClassification, Routed, Target, Turn};
 use crate::signal::{EscalationRules, Heard};

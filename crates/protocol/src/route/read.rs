@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::check::{GraphProblem, ProblemCode, Site};
 use super::graph::{AgentGraph, Node, RULES_MAX, Rule};
+use super::problem::{GraphProblem, ProblemCode, Site};
 use crate::form::{Form, Misfit};
 use crate::json::{self, Bounds};
 use crate::strict::Strict;

@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 
-use super::command::Given;
 use super::state::Session;
 use crate::ids::{AgentId, TransferId};
 use crate::time::Time;
+use aaep::event::Decision;
 use aaep::machine::{Binding, Outcome};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -111,6 +111,23 @@ pub struct Answered {
     /// Given by a rule or a program, not by a person.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub automatic: bool,
+}
+
+/// The content of an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Given {
+    Decision(Decision),
+    Response(Response),
+}
+
+/// The answer to a clarification.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Response {
+    YesNo(bool),
+    Number(Number),
+    Text(String),
 }
 
 /// A question was not answered in time.

@@ -8,7 +8,7 @@ use super::{
 use crate::conversation::{self, Conversation};
 use crate::handoff::command::Looked;
 use crate::handoff::state::Note;
-use crate::handoff::workq::{self, Workq};
+use crate::handoff::workq::Workq;
 use crate::handoff::{self, Handoff, Stage, derive};
 use crate::ids::{AgentId, HandoffId};
 use crate::ledger::{Stream, Subject};
@@ -98,7 +98,7 @@ pub fn work(state: &State, effect: &str, document: Option<&str>) -> Option<Work>
         Handoff::Made(made) if is_wanted && effect == derive::TRANSFER => {
             let Workq::Asked(way) = made.workq else { return None };
             let package = handoff::gate::read_package(document);
-            let transfer = workq::transfer(made, way, package.as_ref());
+            let transfer = derive::workq_transfer(made, way, package.as_ref());
             Some(Work::Transfer { package_hash: made.terms.package_hash.clone(), way, transfer })
         }
         Handoff::Made(made) if is_wanted => match &made.stage {

@@ -10,16 +10,13 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-use std::str::FromStr;
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Form, Malformed, text};
+use super::history_form::HistoryForm;
+use super::text;
 use crate::conversation::Event;
 use crate::conversation::part::Part;
-use crate::conversation::turn_delivery::TranscriptLine;
+use crate::conversation::transcript_line::TranscriptLine;
 use crate::ids::ConversationId;
 use steps::{Step, StepKind};
 
@@ -29,23 +26,6 @@ pub const HISTORY_LINES_MAX: usize = 200;
 /// The most bytes of text in a history: about 64,000 tokens, which every current model reads.
 pub const HISTORY_BYTES_MAX: usize = 256 * 1024;
 
-/// The provider format of a history.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum HistoryForm {
-    /// `messages` of Chat Completions.
-    #[default]
-    OpenAi,
-    /// `input` of the Responses API.
-    Responses,
-    /// `messages` of Anthropic's Messages.
-    Anthropic,
-    /// Messages of LangChain, flat.
-    LangChain,
-    /// `contents` of Gemini.
-    Gemini,
-}
-
 /// The newest part of a conversation, as a history.
 #[derive(Debug, Clone, PartialEq)]
 pub struct History {
@@ -54,36 +34,6 @@ pub struct History {
     pub n_left_out: u64,
     /// The number of the last line that it covers; 0 for none.
     pub through: u64,
-}
-
-impl HistoryForm {
-    pub const ALL: [HistoryForm; 5] = [
-        HistoryForm::OpenAi,
-        HistoryForm::Responses,
-        HistoryForm::Anthropic,
-        HistoryForm::LangChain,
-        HistoryForm::Gemini,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            HistoryForm::OpenAi => Form::OpenAi.as_str(),
-            HistoryForm::Responses => Form::Responses.as_str(),
-            HistoryForm::Anthropic => Form::Anthropic.as_str(),
-            HistoryForm::LangChain => Form::LangChain.as_str(),
-            HistoryForm::Gemini => "gemini",
-        }
-    }
-}
-
-impl FromStr for HistoryForm {
-    type Err = Malformed;
-
-    fn from_str(text: &str) -> Result<HistoryForm, Malformed> {
-        let known = HistoryForm::ALL.into_iter().find(|form| form.as_str() == text);
-        let expected = "openai, responses, anthropic, langchain or gemini";
-        known.ok_or_else(|| Malformed::new("form", expected))
-    }
 }
 
 /// The history that these lines make: the newest lines of a transcript, in their order. Whole lines

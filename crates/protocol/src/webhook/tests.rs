@@ -1,8 +1,11 @@
 //! What a webhook allows, as tables.
 
 use super::*;
-use crate::facts::Facts;
+use crate::caller::{Caller, Principal};
+use crate::facts::{Context, Facts};
 use crate::ids::TeamspaceId;
+use crate::rejection::Rejection;
+use crate::time::{Span, Time};
 
 fn caller(principal: Principal) -> Caller {
     Caller {

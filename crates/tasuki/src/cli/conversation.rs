@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use http_body_util::BodyExt;
 use protocol::time::Time;
-use protocol::tools::transcript::HistoryForm;
+use protocol::tools::history_form::HistoryForm;
 use serde_json::{Map, Value, json};
 
 use super::graph::attribute;

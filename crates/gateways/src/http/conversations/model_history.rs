@@ -3,7 +3,8 @@
 use axum::Json;
 use axum::extract::State;
 use protocol::ids::ConversationId;
-use protocol::tools::transcript::{HISTORY_LINES_MAX, HistoryForm};
+use protocol::tools::history_form::HistoryForm;
+use protocol::tools::transcript::HISTORY_LINES_MAX;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -7,7 +7,7 @@ use engine::read::notices::{NoticePage, Told};
 use engine::read::query::Item;
 use protocol::agent::Command;
 use protocol::form;
-use protocol::handoff::notices::NoticeKind;
+use protocol::handoff::notice_kind::NoticeKind;
 use protocol::handoff::waits::{OpenFilter, WaitingFor};
 use protocol::hidden;
 use protocol::ids::AgentId;

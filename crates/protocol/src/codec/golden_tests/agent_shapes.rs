@@ -7,8 +7,8 @@ use crate::agent::{
     RolesChanged, Skill, WakeChanged,
 };
 use crate::caller::Role;
-use crate::handoff::notices::NoticeKind;
-use crate::tools::transcript::HistoryForm;
+use crate::handoff::notice_kind::NoticeKind;
+use crate::tools::history_form::HistoryForm;
 
 /// The kinds of notices that are not in the file of the first release that had notices.
 const LATER: [NoticeKind; 2] = [NoticeKind::Progressed, NoticeKind::Recalled];

@@ -10,8 +10,8 @@ use crate::agent::event::{Connected, ConnectionLost, Lost, PresenceChanged};
 use crate::agent::{
     EndpointChanged, Event, Kind, NoticesMuted, NoticesRead, Presence, Profile, Registered, Skill,
 };
-use crate::handoff::notices::NoticeKind;
-use crate::tools::transcript::HistoryForm;
+use crate::handoff::notice_kind::NoticeKind;
+use crate::tools::history_form::HistoryForm;
 
 pub fn agents() -> impl Strategy<Value = Event> {
     let registered = (select(Kind::ALL.to_vec()), profiles())

@@ -11,7 +11,8 @@ use crate::conversation::topology::{HOPS_MAX_DEFAULT, HOPS_MAX_MAX, Topology};
 use crate::facts::Context;
 use crate::ids::AgentId;
 use crate::rejection::Rejection;
-use crate::route::graph::{CUSTOMER_QUEUES_MAX, LABEL_BYTES_MAX, Scalar};
+use crate::route::graph::{CUSTOMER_QUEUES_MAX, Scalar};
+use crate::route::limits::LABEL_BYTES_MAX;
 use crate::warning::check_kinds;
 
 pub fn decide(

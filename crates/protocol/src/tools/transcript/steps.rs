@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::conversation::author::whose;
 use crate::conversation::event::{Event, How, Routed, Said, Speaker};
 use crate::conversation::part::{Attachment, Part, Text};
-use crate::conversation::turn_delivery::TranscriptLine;
+use crate::conversation::transcript_line::TranscriptLine;
 use crate::hidden::visible;
 use crate::ids::{AgentId, ConversationId};
 use crate::tools::answers::{Redirect, waits_in};

@@ -11,6 +11,7 @@ use super::*;
 use crate::codec;
 use crate::step::Event as AnyEvent;
 use crate::time::Time;
+use crate::tools::Form;
 use crate::tools::check::check;
 use crate::tools::detect::handoffs;
 

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::HistoryForm;
 use super::steps::{Handoff, Step, StepKind};
 use crate::tools::Form;
 use crate::tools::history::join;
+use crate::tools::history_form::HistoryForm;
 
 /// Gemini asks for a signature of the model's own thoughts with each call. No model made these
 /// calls, and this is the value that its documentation gives for such a case.
