@@ -346,7 +346,9 @@ fn wrong_with(operation: &Operation, violation: &Violation, answer: &Answer) -> 
     let is_of_form =
         OF_FORM.contains(&code.as_str()) || (code == "cursor_invalid" && field == "cursor");
     let is_refused = (400..500).contains(&answer.status) && is_of_form;
-    let inner = said.iter().find_map(|said| inner_words(said));
+    // A refusal may quote what the request says.
+    let asked = value.to_string();
+    let inner = said.iter().find_map(|said| inner_words(said).filter(|it| !asked.contains(it)));
     let wrong = match (is_refused, said.iter().any(named), inner) {
         (true, true, None) => return None,
         (true, true, Some(word)) => format!("it says `{word}`"),

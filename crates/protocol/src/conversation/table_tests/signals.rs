@@ -73,7 +73,8 @@ fn with_scores(line: &str) -> String {
     let Some((before, rest)) = line.split_once("SCORE(") else { return line.to_owned() };
     let (given, after) = rest.split_once(')').expect("a bracket");
     let (message, points) = given.split_once(',').expect("a message and a score");
-    let (message, points) = (message.parse().unwrap(), points.parse().unwrap());
+    let message = message.parse().expect("a number");
+    let points = points.parse().expect("a score");
     format!("{before}{}{after}", score(message, points))
 }
 
@@ -100,16 +101,15 @@ fn nobody_is_called_while_people_have_it() {
 fn what_is_wrong_with_scores_is_named() {
     let mut world = opened();
     world.check("customer say => #1");
+    let twice = "message=1 signals=[{\"signal\":\"shouting\",\"score\":1},\
+                 {\"signal\":\"shouting\",\"score\":0}]";
     for (fields, field) in [
         (r#"message=0 signals=[{"signal":"shouting","score":1}]"#, "message"),
         (r#"message=2 signals=[{"signal":"shouting","score":1}]"#, "message"),
         ("message=1 signals=[]", "signals"),
         (r#"message=1 signals=[{"signal":"shouting","score":1.5}]"#, "signals[0].score"),
         (r#"message=1 signals=[{"signal":"shouting","score":-0.1}]"#, "signals[0].score"),
-        (
-            r#"message=1 signals=[{"signal":"shouting","score":1},{"signal":"shouting","score":0}]"#,
-            "signals[1].signal",
-        ),
+        (twice, "signals[1].signal"),
     ] {
         world.check(&format!("bob score {fields} => schema_invalid"));
         assert!(world.detail.starts_with(&format!("{field}: ")), "{}", world.detail);
