@@ -116,10 +116,14 @@ pub fn ends_with(connection: &Connection, last_seq: u64, head: &Hash) -> Result<
         .exists(params![last_seq, head])
 }
 
-/// What is wrong with a snapshot whose last entry is not the newest of its stream.
+/// What is wrong with a snapshot whose last entry is not the newest of its stream. It is logged,
+/// because callers are told only that the server failed.
 pub fn put_back(stream: &Stream) -> String {
     let Stream { teamspace, subject } = stream;
-    format!("the snapshot of {subject} in {teamspace} does not end with its newest entry")
+    let what =
+        format!("the snapshot of {subject} in {teamspace} does not end with its newest entry");
+    tracing::error!("{what}; see tasuki audit verify");
+    what
 }
 
 fn corrupt(what: String) -> rusqlite::Error {

@@ -249,8 +249,8 @@ fn hint_at(refused: &Refused) -> Option<&'static str> {
             "no such conversation" => "`tasuki conversation list` shows what there is",
             "no such transfer" => "`tasuki transfer list` shows what there is",
             "no such queue" => {
-                "`tasuki queue list` shows what there is; `tasuki agent register NAME --kind queue` \
-                 adds one"
+                "`tasuki queue list` shows what there is; \
+                 `tasuki agent register NAME --kind queue` adds one"
             }
             "no such handoff" => "`tasuki handoff list` shows what there is",
             _ if is_about("session_id: ") => HOW_TO_FIND_SESSIONS,

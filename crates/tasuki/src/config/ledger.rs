@@ -50,13 +50,17 @@ impl Ledger {
 
     pub fn open_witness(&self, data: &Path, key_name: &str) -> Result<Option<Witness>> {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let unusable = |problem: String| {
+            anyhow::Error::from(BadSetting { setting: "ledger.witness", problem })
+        };
         if let Some(path) = self.witness().filter(|path| real(path).starts_with(real(data))) {
-            let problem =
-                format!("expected a folder outside the data folder, got {}", path.display());
-            return Err(BadSetting { setting: "ledger.witness", problem }.into());
+            let outside = "expected a folder outside the data folder";
+            return Err(unusable(format!("{outside}, got {}", path.display())));
         }
-        let cannot = |path: &Path| format!("ledger.witness: cannot use {}", path.display());
-        let open = |path: &Path| Witness::open(path, key_name).with_context(|| cannot(path));
+        let open = |path: &Path| {
+            Witness::open(path, key_name)
+                .map_err(|error| unusable(format!("cannot use {}: {error}", path.display())))
+        };
         self.witness().map(open).transpose()
     }
 

@@ -276,10 +276,9 @@ async fn a_snapshot_that_was_put_back_is_not_continued() {
             let connection = Connection::open(data.join(FILE_NAME)).unwrap();
             connection.execute_batch(statement(name)).unwrap();
         };
-        let rename =
-            |name: &str| Call::put("/v1/agents/bob", json!({ "kind": "worker", "name": name }));
+        let trust = |role: &str| Call::put("/v1/agents/bob/roles", json!({ "roles": [role] }));
         sql("keep");
-        ok(&attacked.root, rename("Bob")).await;
+        ok(&attacked.root, trust("executor")).await;
         if is_restarted {
             assert_eq!(attacked.server.stop(), Some(0));
         }
@@ -288,13 +287,13 @@ async fn a_snapshot_that_was_put_back_is_not_continued() {
         assert!(found.contains("agent/bob"), "{found}");
         if is_restarted {
             attacked.server = Server::start_on(&data, |_| {});
-            for call in [rename("Robert"), Call::get("/v1/agents/bob")] {
+            for call in [trust("reviewer"), Call::get("/v1/agents/bob")] {
                 let answer = refused(&attacked.root, call).await;
                 assert_eq!((answer.status, &answer.body["code"]), (500, &"internal".into()));
             }
         } else {
             // The server knows the newest state, and writes over the old one.
-            ok(&attacked.root, rename("Robert")).await;
+            ok(&attacked.root, trust("reviewer")).await;
         }
         assert_eq!(attacked.server.stop(), Some(0));
         let found = findings(&report(&data));
@@ -308,7 +307,8 @@ async fn a_snapshot_that_was_put_back_is_not_continued() {
 async fn a_running_server_scrubs_its_database() {
     for (name, expected) in [
         ("owner", "was not written by the server"),
-        ("other_holder", "task/T-1 in default follows from nothing"),
+        ("other_holder", "task/T-1 is held otherwise than follows from the state"),
+        ("new_hold", "task/T-9 in default follows from nothing"),
         ("hold", "task/T-1 is held otherwise than follows from the state"),
         ("no_deadline", "the deadline"),
         ("no_entry", "entries 2 to 2 are gone"),

@@ -24,3 +24,4 @@ no_deadline DELETE FROM deadlines WHERE subject GLOB 'handoff/*'
 no_entry DELETE FROM entries WHERE seq = 2
 keep CREATE TABLE kept AS SELECT * FROM streams WHERE subject = 'agent/bob'
 put_back INSERT OR REPLACE INTO streams SELECT * FROM kept; DROP TABLE kept
+new_hold INSERT INTO holds VALUES ('default', 'task/T-9', '01a1ece3-9333-7d34-8ad5-74a81e294516', '["mallory"]')

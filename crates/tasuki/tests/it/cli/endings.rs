@@ -66,7 +66,7 @@ const ENDINGS: &str = r#"
 2  serve --listen 0.0.0.0:0 --dev
 2  serve --listen 0.0.0.0:0 --aaep-compat scripted
 2  serve --config outside.toml
-2  serve --listen 127.0.0.1:0 --data elsewhere --witness elsewhere/kept
+2  serve --listen 127.0.0.1:0 --data beside --witness beside/kept
 3  token create --agent Alice
 3  token create --agent alice --kind human
 3  teamspace create "My Team" --operator ruth
