@@ -1,6 +1,6 @@
 //! The facts that a decision needs besides its own aggregate.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::agent::state::Agent;
@@ -10,6 +10,7 @@ use crate::conversation::state::Conversation;
 use crate::graph::ready::Ready;
 use crate::ids::AgentId;
 use crate::message::state::Message;
+use crate::needs::SlotOf;
 use crate::session::event::Said;
 use crate::stored::HoldState;
 use crate::teamspace::Settings;
@@ -45,15 +46,9 @@ pub struct Facts {
     pub message: Option<Message>,
     /// The settings of the teamspace.
     pub settings: Settings,
-    /// The lowest free slot of the agent whose slot was requested; `None` if it has none free, or
-    /// if its capacity is unlimited.
-    pub slot: Option<u16>,
-    /// The same for the caller.
-    pub caller_slot: Option<u16>,
-    /// A free slot for one more subscription of the caller.
-    pub listener_slot: Option<u16>,
-    /// A free slot for one more webhook of the caller.
-    pub webhook_slot: Option<u16>,
+    /// The lowest free slot for each that was requested; missing if none is free, or if any number
+    /// is allowed.
+    pub slots: BTreeMap<SlotOf, u16>,
     /// The requested queue.
     pub queue: Option<Agent>,
     pub graph: Option<Arc<Ready>>,
@@ -62,6 +57,12 @@ pub struct Facts {
     pub conversation: Option<Arc<Conversation>>,
     /// Whether a listener could have answered the question whose time is over.
     pub audience: Audience,
+}
+
+impl Facts {
+    pub fn slot(&self, of: &SlotOf) -> Option<u16> {
+        self.slots.get(of).copied()
+    }
 }
 
 /// The holds that were read for a decision, and the entries of its stream that they name.

@@ -15,14 +15,8 @@ pub struct Needs {
     pub wakes: bool,
     pub message: Option<MessageId>,
     pub settings: bool,
-    /// The agent whose slot is to be taken.
-    pub slot: Option<AgentId>,
-    /// Whether the slot to be taken is the caller's.
-    pub caller_slot: bool,
-    /// Whether the caller opens a subscription.
-    pub listener_slot: bool,
-    /// Whether the caller makes a webhook.
-    pub webhook_slot: bool,
+    /// The slots to be taken, one of each.
+    pub slots: Vec<SlotOf>,
     pub queue: Option<QueueOf>,
     /// The graph of a new conversation. If no agent is given, the graph's default specialist is
     /// read too.
@@ -43,6 +37,19 @@ pub enum QueueOf {
     Default,
     /// The one that the graph names, or the teamspace's default.
     Graph,
+}
+
+/// What a slot is for. A hold counts each of them, so that there is a limit.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SlotOf {
+    /// One more conversation that this agent holds.
+    Agent(AgentId),
+    /// One more conversation that the caller holds.
+    Caller,
+    /// One more subscription of the caller.
+    Listener,
+    /// One more webhook of the caller.
+    Webhook,
 }
 
 /// Which agents to look up.

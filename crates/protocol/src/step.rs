@@ -31,7 +31,7 @@ use derived::{deadline_changes, effect_changes, hold_changes};
 pub use crate::aggregate::{Command, Event, State};
 pub use crate::facts::{Context, Facts, Holds};
 pub use crate::ledger::BadHistory;
-pub use crate::needs::{Directory, Needs, QueueOf};
+pub use crate::needs::{Directory, Needs, QueueOf, SlotOf};
 pub use crate::stored::{Deadline, Document, Effect, EffectKind, Hold, HoldState, HoldWrite};
 pub use derived::{deadlines, effects, holds_left, work};
 pub use elapsed::elapsed;

@@ -9,7 +9,7 @@ use protocol::ledger::{Stream, Subject};
 use protocol::message::Message;
 use protocol::message::decide::send::BROADCAST_MAX;
 use protocol::queue::DEFAULT_QUEUE;
-use protocol::step::{Directory, Facts, Needs, QueueOf, State};
+use protocol::step::{Directory, Facts, Needs, QueueOf, SlotOf, State};
 use protocol::{subscription, webhook};
 
 use crate::Engine;
@@ -88,25 +88,27 @@ impl Engine {
         needs: &Needs,
         facts: &mut Facts,
     ) -> Result<(), StoreError> {
-        if let Some(id) = &needs.slot {
-            facts.slot = self.free_slot(&stream.teamspace, id.clone()).await?;
-        }
-        if needs.caller_slot
-            && let Some(id) = caller.agent()
-        {
-            facts.caller_slot = self.free_slot(&stream.teamspace, id.clone()).await?;
-        }
-        if needs.listener_slot {
-            let prefix = subscription::slot_prefix(&caller.principal);
-            let limit = usize::from(subscription::OPEN_MAX);
-            let occupied = self.store.held(&stream.teamspace, &prefix, limit).await?;
-            facts.listener_slot = subscription::free_slot(&caller.principal, &occupied);
-        }
-        if needs.webhook_slot {
-            let prefix = webhook::slot_prefix(&caller.principal);
-            let limit = usize::from(webhook::OWNED_MAX);
-            let occupied = self.store.held(&stream.teamspace, &prefix, limit).await?;
-            facts.webhook_slot = webhook::free_slot(&caller.principal, &occupied);
+        for of in &needs.slots {
+            let free = match of {
+                SlotOf::Agent(id) => self.free_slot(&stream.teamspace, id.clone()).await?,
+                SlotOf::Caller => match caller.agent() {
+                    Some(id) => self.free_slot(&stream.teamspace, id.clone()).await?,
+                    None => None,
+                },
+                SlotOf::Listener => {
+                    let prefix = subscription::slot_prefix(&caller.principal);
+                    let limit = usize::from(subscription::OPEN_MAX);
+                    let occupied = self.store.held(&stream.teamspace, &prefix, limit).await?;
+                    subscription::free_slot(&caller.principal, &occupied)
+                }
+                SlotOf::Webhook => {
+                    let prefix = webhook::slot_prefix(&caller.principal);
+                    let limit = usize::from(webhook::OWNED_MAX);
+                    let occupied = self.store.held(&stream.teamspace, &prefix, limit).await?;
+                    webhook::free_slot(&caller.principal, &occupied)
+                }
+            };
+            facts.slots.extend(free.map(|slot| (of.clone(), slot)));
         }
         Ok(())
     }

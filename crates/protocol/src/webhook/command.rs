@@ -3,7 +3,7 @@
 use super::event::{PauseCause, SetAside, Settlement};
 use super::terms::Terms;
 use crate::ids::TokenId;
-use crate::needs::Needs;
+use crate::needs::{Needs, SlotOf};
 use crate::time::Span;
 
 /// How long the key before the current one signs too, unless the caller says otherwise.
@@ -60,6 +60,15 @@ impl Command {
     }
 
     pub fn needs(&self) -> Needs {
-        Needs { webhook_slot: matches!(self, Command::Create { .. }), ..Needs::default() }
+        match self {
+            Command::Create { .. } => Needs { slots: vec![SlotOf::Webhook], ..Needs::default() },
+            Command::Change { .. }
+            | Command::RotateKey { .. }
+            | Command::Pause { .. }
+            | Command::Resume { .. }
+            | Command::SetAside(_)
+            | Command::Settle { .. }
+            | Command::Remove => Needs::default(),
+        }
     }
 }

@@ -11,6 +11,7 @@ use crate::codec;
 use crate::facts::Context;
 use crate::ids::TokenId;
 use crate::ledger::Subject;
+use crate::needs::SlotOf;
 use crate::notes::check_text;
 use crate::rejection::Rejection;
 use crate::wake::check_url;
@@ -95,7 +96,7 @@ fn created(
         }
     }
     check_terms(terms)?;
-    let Some(slot) = context.facts.webhook_slot else {
+    let Some(slot) = context.facts.slot(&SlotOf::Webhook) else {
         return Err(Rejection::TooManyWebhooks { n_max: OWNED_MAX });
     };
     let (owner, after) = (context.caller.principal.to_string(), after.to_owned());

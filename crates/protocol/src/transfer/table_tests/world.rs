@@ -12,7 +12,9 @@ use crate::conversation::state::{Conversation, customer_name};
 use crate::ids::{AgentId, ConversationId, TeamspaceId, TransferId};
 use crate::ledger::{Stream, Subject};
 use crate::rejection::Rejection;
-use crate::step::{self, Change, Context, Deadline, Directory, Facts, HoldState, QueueOf, State};
+use crate::step::{
+    self, Change, Context, Deadline, Directory, Facts, HoldState, QueueOf, SlotOf, State,
+};
 use crate::time::{Span, Time};
 use crate::transfer::command::{Act, Command, Request, Transfer};
 use crate::{callback, codec, queue};
@@ -247,7 +249,14 @@ impl World {
             Some(QueueOf::Default | QueueOf::Graph) => known(&name("support")),
             None => None,
         };
-        let own = caller.agent().filter(|_| needs.caller_slot);
+        let slots = needs.slots.iter().filter_map(|of| {
+            let agent = match of {
+                SlotOf::Agent(id) => id,
+                SlotOf::Caller => caller.agent()?,
+                SlotOf::Listener | SlotOf::Webhook => return None,
+            };
+            Some((of.clone(), self.free_slot(agent)?))
+        });
         let at_endpoint = match &needs.directory {
             Some(Directory::Named(names)) => {
                 names.iter().filter(|name| name.as_str() == "erin").cloned().collect()
@@ -257,8 +266,7 @@ impl World {
         Facts {
             agent: needs.agent.as_ref().and_then(known),
             caller: caller.agent().filter(|_| needs.caller).and_then(known),
-            slot: needs.slot.as_ref().and_then(|id| self.free_slot(id)),
-            caller_slot: own.and_then(|id| self.free_slot(id)),
+            slots: slots.collect(),
             queue,
             at_endpoint,
             ..Facts::default()
