@@ -19,6 +19,7 @@ pub mod intent;
 pub mod language;
 pub mod read;
 pub mod regexes;
+pub mod silence;
 pub mod words;
 
 pub use check::{GraphProblem, ProblemCode};

@@ -19,6 +19,7 @@ use crate::json::INTEGER_MAX;
 use crate::needs::{Directory, Needs, QueueOf};
 use crate::notes::NOTES_BYTES_MAX;
 use crate::route::graph::{CUSTOMER_QUEUES_MAX, HUMAN, LABEL_BYTES_MAX, Scalar};
+use crate::time::Time;
 use crate::warning::Named;
 use crate::{callback, form, transfer};
 
@@ -49,6 +50,18 @@ pub enum Command {
         epoch: u64,
         through: u64,
         detail: String,
+    },
+    /// The holder shows that it is working on its answer.
+    ShowProgress {
+        epoch: Option<u64>,
+    },
+    /// The time of the bot that holds it is over.
+    MissAnswer {
+        due: Time,
+    },
+    /// The time of the person who answers is over.
+    RemindPerson {
+        due: Time,
     },
 }
 
@@ -238,6 +251,9 @@ impl Command {
             Command::Callback(command) => command.name(),
             Command::Delivered { .. } => "delivered",
             Command::NotDelivered { .. } => "not_delivered",
+            Command::ShowProgress { .. } => "show_progress",
+            Command::MissAnswer { .. } => "miss_answer",
+            Command::RemindPerson { .. } => "remind_person",
         }
     }
 
@@ -252,7 +268,10 @@ impl Command {
             let ended = transfer.filter(|_| command.may_end_it());
             let directory = ended.map(|it| Directory::Named(vec![it.terms.previous.clone()]));
             let graph = command.queue().and_then(|_| state?.setup.graph.clone());
-            return Needs { directory, graph, ..command.needs(overflow, waits_in) };
+            // A bot that gets it back has a limit.
+            let graph = graph.or_else(|| ended.and_then(|_| state?.setup.graph.clone()));
+            let needs = command.needs(overflow, waits_in);
+            return Needs { directory, graph, settings: true, ..needs };
         }
         if let Command::Callback(command) = self {
             return command.needs(state);
@@ -265,16 +284,25 @@ impl Command {
             | Command::Close { .. }
             | Command::Delivered { .. }
             | Command::NotDelivered { .. }
+            | Command::ShowProgress { .. }
+            | Command::MissAnswer { .. }
+            | Command::RemindPerson { .. }
             | Command::Callback(_)
             | Command::Transfer(_) => None,
         };
+        let of_state = || state.and_then(|conversation| conversation.setup.graph.clone());
         let graph = match self {
             Command::Open(open) => open.graph.clone(),
+            // The limit of the next holder, and the words by which a bot promises a transfer.
+            Command::Route(_)
+            | Command::Select { .. }
+            | Command::NotDelivered { .. }
+            | Command::MissAnswer { .. } => of_state(),
+            Command::Say(say) if say.epoch.is_some() => of_state(),
             Command::Say(_)
             | Command::Delivered { .. }
-            | Command::NotDelivered { .. }
-            | Command::Route(_)
-            | Command::Select { .. }
+            | Command::ShowProgress { .. }
+            | Command::RemindPerson { .. }
             | Command::Transfer(_)
             | Command::Callback(_)
             | Command::Close { .. } => None,
@@ -290,6 +318,9 @@ impl Command {
                 | Command::Callback(_)
                 | Command::Delivered { .. }
                 | Command::NotDelivered { .. }
+                | Command::ShowProgress { .. }
+                | Command::MissAnswer { .. }
+                | Command::RemindPerson { .. }
                 | Command::Close { .. },
                 _,
             ) => None,
@@ -308,7 +339,15 @@ impl Command {
             (_, _) => None,
         };
         let directory = self.named(state).map(Directory::Named);
-        Needs { agent, graph, turn, queue, directory, ..Needs::default() }
+        let fallbacks = match (self, state) {
+            (Command::MissAnswer { .. }, Some(conversation)) => {
+                let supervisor = conversation.setup.topology.supervisor();
+                Some(supervisor.into_iter().cloned().collect())
+            }
+            (_, _) => None,
+        };
+        let settings = true;
+        Needs { agent, graph, turn, queue, directory, fallbacks, settings, ..Needs::default() }
     }
 
     /// The agents whose kind or endpoint matters.
@@ -324,18 +363,21 @@ impl Command {
             | Command::Transfer(_)
             | Command::Callback(_)
             | Command::Delivered { .. }
-            | Command::NotDelivered { .. } => {
+            | Command::NotDelivered { .. }
+            | Command::ShowProgress { .. }
+            | Command::MissAnswer { .. }
+            | Command::RemindPerson { .. } => {
                 self.told_next(state).map(|agent| vec![agent.clone()])
             }
         }
     }
 
-    /// Who must be told besides the named agent: the holder when the customer speaks (who has no
-    /// epoch), and the supervisor when it steps in.
+    /// Who must be told besides the named agent, or has a limit: the holder when it or the customer
+    /// speaks, and the supervisor when it steps in.
     fn told_next<'a>(&self, state: Option<&'a Conversation>) -> Option<&'a AgentId> {
         let conversation = state?;
         match self {
-            Command::Say(say) => say.epoch.is_none().then_some(&conversation.holder),
+            Command::Say(_) => Some(&conversation.holder),
             Command::Route(route)
                 if route.goto.as_ref().is_some_and(|to| conversation.is_too_much(to)) =>
             {
@@ -348,7 +390,10 @@ impl Command {
             | Command::Close { .. }
             | Command::Transfer(_)
             | Command::Callback(_)
-            | Command::Delivered { .. } => None,
+            | Command::Delivered { .. }
+            | Command::ShowProgress { .. }
+            | Command::MissAnswer { .. }
+            | Command::RemindPerson { .. } => None,
         }
     }
 }

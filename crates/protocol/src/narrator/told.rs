@@ -51,6 +51,9 @@ impl Cause<'_> {
             | Event::Updated(_)
             | Event::Delivered(_)
             | Event::Unreached(_)
+            | Event::HolderSilent(_)
+            | Event::Extended(_)
+            | Event::ReplyOverdue(_)
             | Event::Closed(_) => None,
         }
     }

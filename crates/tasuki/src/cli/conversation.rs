@@ -79,6 +79,14 @@ enum ConversationCommand {
         #[arg(long, value_name = "FORM", default_value = "openai")]
         form: HistoryForm,
     },
+    /// Show that the holder is working on its answer, which gives it more time
+    Progress {
+        /// The conversation's id
+        id: String,
+        /// The epoch in which it works [default: the current one]
+        #[arg(long, value_name = "N")]
+        epoch: Option<u64>,
+    },
     /// End it
     Close {
         /// The conversation's id
@@ -235,6 +243,18 @@ pub async fn run(args: ConversationArgs) -> Result<u8> {
         }
         ConversationCommand::History { id, form } => {
             print_history(client, &id, form, json).await?;
+        }
+        ConversationCommand::Progress { id, epoch } => {
+            let mut fields = Map::new();
+            if let Some(epoch) = epoch {
+                fields.insert("epoch".to_owned(), epoch.into());
+            }
+            let call = Call::post(path_of(&id, "/progress"), fields.into());
+            print(client, call, json, |answer| {
+                let holder = output::clean(&text(answer, "holder"));
+                output::remark(&format!("{holder} is working on its answer"));
+            })
+            .await?;
         }
         ConversationCommand::Close { id, reason } => {
             let mut fields = Map::new();

@@ -46,6 +46,9 @@ pub async fn announcements(
             | Event::Updated(_)
             | Event::Delivered(_)
             | Event::Unreached(_)
+            | Event::HolderSilent(_)
+            | Event::Extended(_)
+            | Event::ReplyOverdue(_)
             | Event::Callback(_)
             | Event::Closed(_),
         )

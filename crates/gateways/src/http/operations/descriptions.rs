@@ -49,6 +49,12 @@ const DESCRIPTIONS: [(&str, &str); 83] = [
          that goes round in circles goes to a person instead.",
     ),
     (
+        "show_progress",
+        "Gives a bot more time to answer, up to ten times its limit in all. A typing notice over \
+         the WebSocket does the same. Repeat it as often as you like: it is recorded at most \
+         once per half of the limit.",
+    ),
+    (
         "list_choices",
         "Each has its name, icon and languages; `holds` is true for the one that answers now.",
     ),
