@@ -75,7 +75,7 @@ fn a_silent_bot_loses_it_to_people_and_its_late_answer_is_not_heard() {
              next={\"queue\":\"default\"} default@2 #3 requested queued",
             "? off",
             "system miss_answer => nothing",
-            "bob say epoch=1 in_reply_to=1 => EPOCH_OUTDATED",
+            "bob say epoch=1 in_reply_to=1 => epoch_outdated",
         ],
     );
 }
@@ -115,8 +115,8 @@ fn a_sign_of_work_gives_more_time_but_not_for_ever() {
             "bob show_progress => extended",
             "? 1m",
             "bob show_progress epoch=1 => nothing",
-            "carol show_progress epoch=1 => NOT_HOLDER",
-            "bob show_progress epoch=2 => EPOCH_OUTDATED",
+            "carol show_progress epoch=1 => not_holder",
+            "bob show_progress epoch=2 => epoch_outdated",
             "customer show_progress => not_allowed",
         ],
     );
