@@ -261,17 +261,7 @@ impl Command {
     /// whether turns reach that holder at an endpoint.
     pub fn needs(&self, state: Option<&Conversation>) -> Needs {
         if let Command::Transfer(command) = self {
-            let transfer = state.and_then(Conversation::open_transfer);
-            let overflow = transfer.and_then(|it| it.overflow.as_ref()).map(|it| &it.to);
-            let last = state.and_then(|conversation| conversation.transfer.as_deref());
-            let waits_in = last.map(|it| it.waiting().map_or(&it.queue, |waiting| waiting.queue));
-            let ended = transfer.filter(|_| command.may_end_it());
-            let directory = ended.map(|it| Directory::Named(vec![it.terms.previous.clone()]));
-            let graph = command.queue().and_then(|_| state?.setup.graph.clone());
-            // A bot that gets it back has a limit.
-            let graph = graph.or_else(|| ended.and_then(|_| state?.setup.graph.clone()));
-            let needs = command.needs(overflow, waits_in);
-            return Needs { directory, graph, settings: true, ..needs };
+            return transfer_needs(command, state);
         }
         if let Command::Callback(command) = self {
             return command.needs(state);
@@ -290,23 +280,7 @@ impl Command {
             | Command::Callback(_)
             | Command::Transfer(_) => None,
         };
-        let of_state = || state.and_then(|conversation| conversation.setup.graph.clone());
-        let graph = match self {
-            Command::Open(open) => open.graph.clone(),
-            // The limit of the next holder, and the words by which a bot promises a transfer.
-            Command::Route(_)
-            | Command::Select { .. }
-            | Command::NotDelivered { .. }
-            | Command::MissAnswer { .. } => of_state(),
-            Command::Say(say) if say.epoch.is_some() => of_state(),
-            Command::Say(_)
-            | Command::Delivered { .. }
-            | Command::ShowProgress { .. }
-            | Command::RemindPerson { .. }
-            | Command::Transfer(_)
-            | Command::Callback(_)
-            | Command::Close { .. } => None,
-        };
+        let graph = self.graph(state);
         let turn = match (self, state) {
             (Command::Say(say), Some(conversation)) => TurnAsked::about(conversation, say),
             (
@@ -339,15 +313,37 @@ impl Command {
             (_, _) => None,
         };
         let directory = self.named(state).map(Directory::Named);
-        let fallbacks = match (self, state) {
-            (Command::MissAnswer { .. }, Some(conversation)) => {
-                let supervisor = conversation.setup.topology.supervisor();
-                Some(supervisor.into_iter().cloned().collect())
-            }
-            (_, _) => None,
-        };
+        let fallbacks = self.fallbacks(state);
         let settings = true;
         Needs { agent, graph, turn, queue, directory, fallbacks, settings, ..Needs::default() }
+    }
+
+    /// The graph of a new conversation; of a known one, because of the limit of the next holder, or
+    /// because of the words by which a bot promises a transfer.
+    fn graph(&self, state: Option<&Conversation>) -> Option<GraphId> {
+        let of_state = || state.and_then(|conversation| conversation.setup.graph.clone());
+        match self {
+            Command::Open(open) => open.graph.clone(),
+            Command::Route(_)
+            | Command::Select { .. }
+            | Command::NotDelivered { .. }
+            | Command::MissAnswer { .. } => of_state(),
+            Command::Say(say) if say.epoch.is_some() => of_state(),
+            Command::Say(_)
+            | Command::Delivered { .. }
+            | Command::ShowProgress { .. }
+            | Command::RemindPerson { .. }
+            | Command::Transfer(_)
+            | Command::Callback(_)
+            | Command::Close { .. } => None,
+        }
+    }
+
+    /// Who is asked when the holder is silent, besides those whom the graph names.
+    fn fallbacks(&self, state: Option<&Conversation>) -> Option<Vec<AgentId>> {
+        let Command::MissAnswer { .. } = self else { return None };
+        let supervisor = state?.setup.topology.supervisor();
+        Some(supervisor.into_iter().cloned().collect())
     }
 
     /// The agents whose kind or endpoint matters.
@@ -396,4 +392,19 @@ impl Command {
             | Command::RemindPerson { .. } => None,
         }
     }
+}
+
+/// What a command about a transfer needs. A bot that gets the conversation back has a limit.
+fn transfer_needs(command: &transfer::Command, state: Option<&Conversation>) -> Needs {
+    let transfer = state.and_then(Conversation::open_transfer);
+    let overflow = transfer.and_then(|it| it.overflow.as_ref()).map(|it| &it.to);
+    let last = state.and_then(|conversation| conversation.transfer.as_deref());
+    let waits_in = last.map(|it| it.waiting().map_or(&it.queue, |waiting| waiting.queue));
+    let ended = transfer.filter(|_| command.may_end_it());
+    let directory = ended.map(|it| Directory::Named(vec![it.terms.previous.clone()]));
+    let graph = command.queue().and_then(|_| state?.setup.graph.clone());
+    // A bot that gets it back has a limit.
+    let graph = graph.or_else(|| ended.and_then(|_| state?.setup.graph.clone()));
+    let needs = command.needs(overflow, waits_in);
+    Needs { directory, graph, settings: true, ..needs }
 }

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 use crate::route::words::{WordSet, fold, looked_at};
 
-/// By language, comma-separated. Offers and conditions are not listed: "I can transfer you" promises
-/// nothing.
+/// By language, comma-separated. Offers and conditions are not listed: "I can transfer you"
+/// promises nothing.
 const PHRASES: [(&str, &str); 5] = [
     (
         "en",

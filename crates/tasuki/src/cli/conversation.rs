@@ -244,18 +244,7 @@ pub async fn run(args: ConversationArgs) -> Result<u8> {
         ConversationCommand::History { id, form } => {
             print_history(client, &id, form, json).await?;
         }
-        ConversationCommand::Progress { id, epoch } => {
-            let mut fields = Map::new();
-            if let Some(epoch) = epoch {
-                fields.insert("epoch".to_owned(), epoch.into());
-            }
-            let call = Call::post(path_of(&id, "/progress"), fields.into());
-            print(client, call, json, |answer| {
-                let holder = output::clean(&text(answer, "holder"));
-                output::remark(&format!("{holder} is working on its answer"));
-            })
-            .await?;
-        }
+        ConversationCommand::Progress { id, epoch } => progress(client, &id, epoch, json).await?,
         ConversationCommand::Close { id, reason } => {
             let mut fields = Map::new();
             put(&mut fields, "reason", reason);
@@ -273,6 +262,19 @@ pub async fn run(args: ConversationArgs) -> Result<u8> {
     }
     reached.finish().await;
     Ok(exit_code::OK)
+}
+
+async fn progress(client: &Client, id: &str, epoch: Option<u64>, json: bool) -> Result<()> {
+    let mut fields = Map::new();
+    if let Some(epoch) = epoch {
+        fields.insert("epoch".to_owned(), epoch.into());
+    }
+    let call = Call::post(path_of(id, "/progress"), fields.into());
+    print(client, call, json, |answer| {
+        let holder = output::clean(&text(answer, "holder"));
+        output::remark(&format!("{holder} is working on its answer"));
+    })
+    .await
 }
 
 fn opened(answer: &Value) {
