@@ -220,3 +220,42 @@ async fn record(server: &Server, chat: &Chat) -> Record {
     }
     record
 }
+
+#[tokio::test]
+async fn a_worker_that_only_has_a_token_takes_conversations_while_it_is_connected() {
+    let server = Server::start();
+    let teamspace = TeamspaceId::default_teamspace();
+    let introduce = async |name: &str, command: agent::Command| {
+        let command = Command::Agent(command);
+        let stream = support::agent_stream(name);
+        server.engine.submit(&support::operator(), stream, command, None).await.expect("it may");
+    };
+    let opens = async || {
+        let subject = Subject::Conversation(server.engine.new_conversation_id());
+        let stream = Stream { teamspace: teamspace.clone(), subject };
+        let open = Open { agent: Some(id("bob")), ..Open::default() };
+        let open = Command::Conversation(conversation::Command::Open(Box::new(open)));
+        server.engine.submit_new(&support::operator(), stream, open, None).await.is_ok()
+    };
+    let settle = async || {
+        server.engine.queues().settle_connections().await.expect("the store works");
+    };
+    introduce("bob", agent::Command::Introduce).await;
+    assert!(!opens().await, "no one has said that it takes conversations");
+    let connection = server.engine.queues().connection_opened(&teamspace, &id("bob"));
+    settle().await;
+    assert!(opens().await, "it is connected");
+    drop(connection);
+    settle().await;
+    assert!(!opens().await, "it is gone");
+    let url = Some("https://bots.example/turns".to_owned());
+    introduce("bob", agent::Command::SetEndpoint { url, history: None }).await;
+    assert!(opens().await, "it has an endpoint");
+    introduce("bob", agent::Command::SetEndpoint { url: None, history: None }).await;
+    assert!(!opens().await, "it has none any more");
+    introduce("bob", agent::Command::Introduce).await;
+    assert!(!opens().await, "another token changes nothing");
+    let (kind, profile) = (Kind::Worker, Profile::default());
+    introduce("bob", agent::Command::Register { kind, profile }).await;
+    assert!(opens().await, "it was declared");
+}
