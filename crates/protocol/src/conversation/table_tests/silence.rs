@@ -115,7 +115,7 @@ fn a_sign_of_work_gives_more_time_but_not_for_ever() {
             "bob show_progress => extended",
             "? 1m",
             "bob show_progress epoch=1 => nothing",
-            "carol show_progress epoch=1 => not_holder",
+            "carol show_progress epoch=1 => not_found",
             "bob show_progress epoch=2 => epoch_outdated",
             "customer show_progress => not_allowed",
         ],
@@ -278,7 +278,7 @@ fn an_agent_that_only_has_a_token_is_given_no_conversation() {
             "shop open agent=fresh => schema_invalid",
             "shop open agent=bob => bob@1",
             "bob route goto=fresh epoch=1 => schema_invalid",
-            "customer select agent=fresh => not_selectable",
+            "customer select agent=fresh => agent_not_selectable",
         ],
     );
 }
