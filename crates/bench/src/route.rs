@@ -191,6 +191,7 @@ fn graph(plan: &RoutePlan) -> AgentGraph {
         max_hops: None,
         intents: intents.collect(),
         signals: Default::default(),
+        silence: Default::default(),
         queue: None,
         customer_queues: Vec::new(),
         nodes,

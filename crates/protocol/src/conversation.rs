@@ -3,10 +3,11 @@
 //!
 //! Read [`state`] first, then [`command`] and [`event`], then one file per command in [`decide`].
 //! [`part`] is what a message is made of, [`topology`] who may hand the conversation to whom,
-//! [`graph`] what a graph decides about a turn, [`turn_delivery`] what the holder is told at its
-//! endpoint, [`reader`] who may read what, [`customer_text`] what a customer is told when the
-//! holder changes. Messages are entries of the ledger and rows of the store; the state holds only
-//! their number and their hash. Nothing here depends on how a command arrived.
+//! [`graph`] what a graph decides about a turn, [`silence`] how long the holder may be silent,
+//! [`turn_delivery`] what the holder is told at its endpoint, [`reader`] who may read what,
+//! [`customer_text`] what a customer is told when the holder changes. Messages are entries of the
+//! ledger and rows of the store; the state holds only their number and their hash. Nothing here
+//! depends on how a command arrived.
 
 pub mod author;
 pub mod command;
@@ -19,6 +20,7 @@ pub mod loop_guard;
 pub mod not_heard;
 pub mod part;
 pub mod reader;
+pub mod silence;
 pub mod state;
 pub mod told;
 pub mod topology;

@@ -14,7 +14,7 @@ use crate::needs::SlotOf;
 use crate::session::event::Said;
 use crate::stored::HoldState;
 use crate::teamspace::Settings;
-use crate::time::Time;
+use crate::time::{Span, Time};
 use crate::warning::Kinds;
 use aaep::machine::Audience;
 
@@ -43,6 +43,11 @@ pub struct Facts {
     pub wakeable: Vec<AgentId>,
     /// Those of them that get turns at an endpoint.
     pub at_endpoint: Vec<AgentId>,
+    /// How long those of them have to answer a customer that have a limit of their own.
+    pub answer_within: BTreeMap<AgentId, Span>,
+    /// Who may be asked when a holder is silent: the agents and queues that the graph names, the
+    /// supervisor and the default queue, as far as they exist.
+    pub fallbacks: Vec<Agent>,
     pub message: Option<Message>,
     /// The settings of the teamspace.
     pub settings: Settings,
@@ -72,6 +77,20 @@ pub struct Holds {
     pub taken: HashMap<String, HoldState>,
     /// The events of a session's entries that they name, by position; an erased one is missing.
     pub announced: HashMap<u64, Vec<Said>>,
+}
+
+impl Facts {
+    /// How long an agent has to answer a customer, if it has a limit of its own.
+    pub fn answer_within(&self, agent: &AgentId) -> Option<Span> {
+        let turn = self.turn.as_deref();
+        let of_turn = turn.into_iter().flat_map(|it| it.target.iter().chain(&it.holder));
+        let mut known = self.agent.iter().chain(&self.fallbacks).chain(of_turn);
+        let known = known.find(|known| known.id == *agent);
+        known.map_or_else(
+            || self.answer_within.get(agent).copied(),
+            |known| known.profile.answer_within,
+        )
+    }
 }
 
 impl Holds {

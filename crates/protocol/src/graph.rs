@@ -16,6 +16,7 @@ use crate::facts::Context;
 use crate::ledger::BadHistory;
 use crate::needs::{Directory, Needs};
 use crate::rejection::Rejection;
+use crate::route::silence::FallbackStep;
 use crate::route::{AgentGraph, Compiled, GraphProblem, NodeKind};
 use crate::stored::Document;
 use crate::warning::{Named, check_kinds};
@@ -95,8 +96,8 @@ impl Checked {
         &self.hash
     }
 
-    /// The agents of its specialists, the queue for its people, and the queues that customers may
-    /// name.
+    /// The agents of its specialists, the queue for its people, the queues that customers may
+    /// name, and the fallbacks.
     pub fn named(&self) -> Vec<Named> {
         let nodes = self.graph.nodes.iter().enumerate();
         let specialists = nodes.filter_map(|(index, node)| {
@@ -111,7 +112,16 @@ impl Checked {
             let (field, wanted) = (format!("customer_queues[{index}]"), &[Kind::Queue]);
             Some(Named { field, agent: queue.parse().ok()?, wanted })
         });
-        specialists.chain(queue).chain(theirs).collect()
+        let steps = self.graph.silence.fallback.iter().enumerate();
+        let fallbacks = steps.filter_map(|(index, step)| {
+            let field = format!("silence.fallback[{index}].{}", step.name());
+            let wanted: &[Kind] = match step {
+                FallbackStep::Agent(_) => &[Kind::Worker, Kind::System],
+                FallbackStep::Queue(_) => &[Kind::Queue],
+            };
+            Some(Named { field, agent: step.as_str().parse().ok()?, wanted })
+        });
+        specialists.chain(queue).chain(theirs).chain(fallbacks).collect()
     }
 
     fn saved(&self, version: u64) -> Saved {

@@ -18,6 +18,9 @@ pub struct Needs {
     /// The slots to be taken, one of each.
     pub slots: Vec<SlotOf>,
     pub queue: Option<QueueOf>,
+    /// Whether it matters who is asked when the holder is silent: all of these, and those that the
+    /// graph names.
+    pub fallbacks: Option<Vec<AgentId>>,
     /// The graph of a new conversation. If no agent is given, the graph's default specialist is
     /// read too.
     pub graph: Option<GraphId>,

@@ -21,6 +21,7 @@ pub mod limits;
 pub mod problem;
 pub mod read;
 pub mod regexes;
+pub mod silence;
 pub mod spent;
 pub mod words;
 

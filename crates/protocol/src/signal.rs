@@ -7,6 +7,7 @@
 //! this order: [`lexicon`], [`score`], [`rules`].
 
 pub mod lexicon;
+pub mod promise;
 pub mod rules;
 pub mod score;
 

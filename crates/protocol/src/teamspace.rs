@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::caller::Caller;
+use crate::conversation::silence::{self, ANSWER_WITHIN_MAX, ANSWER_WITHIN_OFF};
 use crate::form;
 use crate::handoff::sla::Slas;
 use crate::ledger::BadHistory;
@@ -65,6 +66,10 @@ pub struct Configuration {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
+    /// How long a worker has to answer a customer: `0s` for no limit; 60 seconds when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = form::span(ANSWER_WITHIN_OFF, ANSWER_WITHIN_MAX))]
+    pub answer_within: Option<Span>,
     /// For how many seconds an accept allows the call that was asked about; 60 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = form::range(CONSENT_SECONDS_MIN, CONSENT_SECONDS_MAX))]
@@ -195,6 +200,9 @@ fn check(configuration: &Configuration) -> Result<(), Rejection> {
         let expected = format!("a number from 1 to {MESSAGE_RETENTION_DAYS_MAX}");
         return invalid("settings.message_retention_days", expected);
     }
+    if settings.answer_within.is_some_and(|limit| !silence::is_allowed(limit)) {
+        return invalid("settings.answer_within", silence::limit_expected());
+    }
     let seconds = settings.consent_seconds.unwrap_or(CONSENT_SECONDS);
     if !(CONSENT_SECONDS_MIN..=CONSENT_SECONDS_MAX).contains(&seconds) {
         let expected = format!("a number from {CONSENT_SECONDS_MIN} to {CONSENT_SECONDS_MAX}");
@@ -284,7 +292,11 @@ mod tests {
         let consent = |seconds| Settings { consent_seconds: Some(seconds), ..Settings::default() };
         let silence =
             |minutes| Settings { session_silence_minutes: Some(minutes), ..Settings::default() };
+        let answer = |millis| Settings { answer_within: second(millis), ..Settings::default() };
         let cases = [
+            (answer(0), None),
+            (answer(60_000), None),
+            (answer(999), Some("settings.answer_within")),
             (silence(1), None),
             (silence(SESSION_SILENCE_MINUTES_MAX), None),
             (silence(0), Some("settings.session_silence_minutes")),

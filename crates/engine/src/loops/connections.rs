@@ -74,6 +74,11 @@ impl Queues<'_> {
         OpenConnection { connections: Arc::clone(&self.engine.connections), who }
     }
 
+    /// Whether an agent has a connection now.
+    pub fn is_connected(self, teamspace: &TeamspaceId, agent: &AgentId) -> bool {
+        self.engine.connections.is_open(teamspace, agent)
+    }
+
     /// Records which agents have connected and disconnected. Returns how many were checked. A write
     /// that failed is retried by the next call.
     pub async fn settle_connections(self) -> Result<usize, SubmitError> {

@@ -10,6 +10,7 @@ use protocol::message::Message;
 use protocol::message::decide::send::BROADCAST_MAX;
 use protocol::queue::DEFAULT_QUEUE;
 use protocol::step::{Directory, Facts, Needs, QueueOf, SlotOf, State};
+use protocol::time::Span;
 use protocol::{subscription, webhook};
 
 use crate::Engine;
@@ -68,6 +69,13 @@ impl Engine {
                 }
             };
             facts.queue = self.agent(&stream.teamspace, id).await?;
+        }
+        if let Some(named) = needs.fallbacks {
+            let of_graph = facts.graph.as_ref().map(|graph| graph.fallbacks().collect::<Vec<_>>());
+            let named = of_graph.into_iter().flatten().chain(named).chain([default_queue()]);
+            for id in named {
+                facts.fallbacks.extend(self.agent(&stream.teamspace, id).await?);
+            }
         }
         if needs.settings {
             facts.settings = self.read().settings(&stream.teamspace).await?;
@@ -195,6 +203,8 @@ fn found(facts: &mut Facts, agents: Vec<FoundAgent>) {
     facts.wakeable = can_be_called.map(|agent| agent.id.clone()).collect();
     let at_endpoint = agents.iter().filter(|agent| agent.is_at_endpoint);
     facts.at_endpoint = at_endpoint.map(|agent| agent.id.clone()).collect();
+    let limited = agents.iter().filter_map(|agent| Some((agent.id.clone(), agent.answer_within?)));
+    facts.answer_within = limited.collect();
     let known = agents.iter().filter_map(|agent| Some((agent.id.clone(), agent.kind?)));
     facts.kinds = known.collect();
     facts.directory = agents.into_iter().map(|agent| agent.id).collect();
@@ -212,18 +222,21 @@ struct FoundAgent {
     kind: Option<Kind>,
     wake_url: Option<String>,
     is_at_endpoint: bool,
+    /// How long it has to answer a customer, if it has a limit of its own.
+    answer_within: Option<Span>,
 }
 
 impl From<Agent> for FoundAgent {
     fn from(agent: Agent) -> Self {
         let is_at_endpoint = agent.endpoint.is_some();
-        let kind = Some(agent.kind);
-        Self { id: agent.id, kind, wake_url: agent.wake_url, is_at_endpoint }
+        let (kind, answer_within) = (Some(agent.kind), agent.profile.answer_within);
+        Self { id: agent.id, kind, wake_url: agent.wake_url, is_at_endpoint, answer_within }
     }
 }
 
 impl FoundAgent {
     fn named(id: AgentId) -> Self {
-        Self { id, kind: None, wake_url: None, is_at_endpoint: false }
+        let (kind, wake_url, answer_within) = (None, None, None);
+        Self { id, kind, wake_url, is_at_endpoint: false, answer_within }
     }
 }

@@ -17,6 +17,7 @@ mod recalls;
 mod sessions;
 mod settings;
 mod silence;
+mod silent_bots;
 mod streaming;
 mod turns;
 

@@ -52,6 +52,7 @@ pub fn routes(gateway: Gateway) -> Router {
         })
         .route("/v1/conversations/{conversation}/history", |at| at.get(model_history::history))
         .route("/v1/conversations/{conversation}/commands", |at| at.post(lifecycle::route))
+        .route("/v1/conversations/{conversation}/progress", |at| at.post(lifecycle::progress))
         .route("/v1/conversations/{conversation}/agent", |at| at.put(lifecycle::select))
         .route("/v1/conversations/{conversation}/agents", |at| at.get(choices::list))
         .route("/v1/conversations/{conversation}/tool-calls", |at| at.post(by_tools::called))

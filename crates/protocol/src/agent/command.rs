@@ -16,6 +16,8 @@ use crate::tools::history_form::HistoryForm;
 pub enum Command {
     /// Adds an agent, or changes what a known one shows.
     Register { kind: Kind, profile: Profile },
+    /// Adds a worker that gets a token. That alone does not make it a target for conversations.
+    Introduce,
     /// Sets the roles of a member, in place of its old ones.
     SetRoles { roles: BTreeSet<Role> },
     /// Sets or removes the URL that is called when the agent is sent something critical.
@@ -48,6 +50,7 @@ impl Command {
                 Some(Directory::Named(named.collect()))
             }
             Command::Register { .. }
+            | Command::Introduce
             | Command::SetRoles { .. }
             | Command::SetWake { .. }
             | Command::SetEndpoint { .. }
@@ -64,6 +67,7 @@ impl Command {
     pub fn name(&self) -> &'static str {
         match self {
             Command::Register { .. } => "register",
+            Command::Introduce => "introduce",
             Command::SetRoles { .. } => "set_roles",
             Command::SetWake { .. } => "set_wake",
             Command::SetEndpoint { .. } => "set_endpoint",

@@ -27,6 +27,7 @@ pub fn decide(
     let caller = context.caller;
     match command {
         Command::Register { kind, profile } => register(state, *kind, profile, caller),
+        Command::Introduce => introduce(state, caller),
         Command::SetRoles { roles } => set_roles(state, roles, caller),
         Command::SetWake { url } => set_wake(state, url.as_deref(), caller),
         Command::SetEndpoint { url, history } => {
@@ -56,11 +57,22 @@ fn register(
         Some(agent) if agent.kind != kind => {
             Err(Rejection::AlreadyExists { what: "an agent of that id with another kind" })
         }
-        Some(agent) if agent.profile == *profile => Ok(Vec::new()),
+        Some(agent) if agent.profile == *profile && !agent.undeclared => Ok(Vec::new()),
         Some(_) | None => {
-            Ok(vec![Event::Registered(Registered { kind, profile: profile.clone() })])
+            let (profile, undeclared) = (profile.clone(), false);
+            Ok(vec![Event::Registered(Registered { kind, profile, undeclared })])
         }
     }
+}
+
+/// A known agent stays what it is.
+fn introduce(state: Option<&Agent>, caller: &Caller) -> Result<Vec<Event>, Rejection> {
+    if !caller.is_operator() {
+        return Err(Rejection::NotAllowed { action: "register an agent", who: "an operator" });
+    }
+    let (kind, profile, undeclared) = (Kind::Worker, Profile::default(), true);
+    let introduced = Event::Registered(Registered { kind, profile, undeclared });
+    Ok(state.is_none().then_some(introduced).into_iter().collect())
 }
 
 fn set_roles(

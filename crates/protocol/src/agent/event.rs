@@ -33,6 +33,9 @@ pub enum Event {
 pub struct Registered {
     pub kind: Kind,
     pub profile: Profile,
+    /// It only has a token, and no one has said that it takes conversations.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undeclared: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

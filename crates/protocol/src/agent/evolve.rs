@@ -11,8 +11,9 @@ pub fn evolve(id: AgentId, state: Option<Agent>, event: &Event) -> Result<Agent,
     let bad = BadHistory { event: event.name() };
     let Some(agent) = state else {
         return match event {
-            Event::Registered(Registered { kind, profile }) => {
-                Ok(Agent::new(id, *kind, profile.clone()))
+            Event::Registered(Registered { kind, profile, undeclared }) => {
+                let agent = Agent::new(id, *kind, profile.clone());
+                Ok(Agent { undeclared: *undeclared, ..agent })
             }
             Event::RolesChanged(_)
             | Event::WakeChanged(_)
@@ -28,7 +29,10 @@ pub fn evolve(id: AgentId, state: Option<Agent>, event: &Event) -> Result<Agent,
     };
     match event {
         Event::Registered(registered) if agent.kind != registered.kind => Err(bad),
-        Event::Registered(registered) => Ok(Agent { profile: registered.profile.clone(), ..agent }),
+        Event::Registered(registered) => {
+            let (profile, undeclared) = (registered.profile.clone(), registered.undeclared);
+            Ok(Agent { profile, undeclared, ..agent })
+        }
         Event::RolesChanged(changed) => Ok(Agent { roles: changed.roles.clone(), ..agent }),
         Event::WakeChanged(changed) => Ok(Agent { wake_url: changed.url.clone(), ..agent }),
         Event::EndpointChanged(changed) => {

@@ -17,6 +17,10 @@ pub enum Kind {
     Queue,
 }
 
+/// What an agent must be to be given a conversation.
+pub const TARGET_EXPECTED: &str = "a worker that takes conversations; this one only has a token: \
+     register it, set its endpoint, or let it connect";
+
 impl Kind {
     pub const ALL: [Kind; 4] = [Kind::Worker, Kind::System, Kind::Human, Kind::Queue];
 

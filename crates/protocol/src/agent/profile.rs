@@ -4,10 +4,14 @@ use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
 use super::kind::Kind;
+use crate::conversation::silence::{
+    ANSWER_WITHIN_MAX, ANSWER_WITHIN_OFF, is_allowed, limit_expected,
+};
 use crate::hidden::first_hidden;
 use crate::ids::AgentId;
 use crate::queue::wanted::SKILL_LEVEL_MAX;
 use crate::rejection::Rejection;
+use crate::time::Span;
 use crate::{form, json};
 use aaep::AGENT_ID;
 use base::lookalike::letters;
@@ -45,6 +49,11 @@ pub struct Profile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = form::range(1, CAPACITY_MAX))]
     pub capacity: Option<u16>,
+    /// How long a worker has to answer a customer: `0s` for no limit. When absent, as the graph of
+    /// the conversation or the teamspace says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = form::span(ANSWER_WITHIN_OFF, ANSWER_WITHIN_MAX))]
+    pub answer_within: Option<Span>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(transform = form::items(0, PROFILE_LIST_ITEMS_MAX))]
     pub skills: Vec<Skill>,
@@ -171,6 +180,16 @@ pub(super) fn check(kind: Kind, profile: &Profile) -> Result<(), Rejection> {
     if profile.capacity.is_some_and(|capacity| !(1..=CAPACITY_MAX).contains(&capacity)) {
         return invalid("capacity", format!("1 to {CAPACITY_MAX}"));
     }
+    if let Some(limit) = profile.answer_within {
+        match kind {
+            Kind::Worker | Kind::System if is_allowed(limit) => {}
+            Kind::Worker | Kind::System => return invalid("answer_within", limit_expected()),
+            Kind::Human | Kind::Queue => {
+                let expected = "to be left out; a queue has a `reply_target` for its people";
+                return invalid("answer_within", expected.to_owned());
+            }
+        }
+    }
     if !profile.team.is_empty() && !is_label(&profile.team) {
         return invalid("team", label_expected());
     }
@@ -246,6 +265,11 @@ mod tests {
             (Kind::Human, r#"{"capacity":0}"#, "profile.capacity"),
             (Kind::Human, r#"{"capacity":64}"#, ""),
             (Kind::Human, r#"{"capacity":65}"#, "profile.capacity"),
+            (Kind::Worker, r#"{"answer_within":"0s"}"#, ""),
+            (Kind::Worker, r#"{"answer_within":"30s"}"#, ""),
+            (Kind::Worker, r#"{"answer_within":"25h"}"#, "profile.answer_within"),
+            (Kind::Worker, r#"{"answer_within":"999ms"}"#, "profile.answer_within"),
+            (Kind::Human, r#"{"answer_within":"30s"}"#, "profile.answer_within"),
             (Kind::Human, r#"{"team":"two\nlines"}"#, "profile.team"),
             (Kind::Human, &format!(r#"{{"team":"{long}"}}"#), "profile.team"),
             (Kind::Worker, r#"{"user_selectable":true}"#, ""),

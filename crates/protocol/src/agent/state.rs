@@ -20,6 +20,9 @@ pub struct Agent {
     pub id: AgentId,
     pub kind: Kind,
     pub profile: Profile,
+    /// It only has a token. It takes no conversations unless it has an endpoint or is connected.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undeclared: bool,
     #[serde(default)]
     pub roles: BTreeSet<Role>,
     /// Called when the agent is sent something critical. Shown to operators only: it may hold a
@@ -64,6 +67,7 @@ impl Agent {
             id,
             kind,
             profile,
+            undeclared: false,
             roles: BTreeSet::new(),
             wake_url: None,
             endpoint: None,
@@ -116,6 +120,13 @@ impl Agent {
                 self.attendance.said
             }
         }
+    }
+
+    /// Whether conversations can be given to it: to a worker that was declared as one, that has an
+    /// endpoint, or that is connected.
+    pub fn is_target(&self) -> bool {
+        let is_reached = self.endpoint.is_some() || self.attendance.reach == Reach::Connected;
+        self.kind == Kind::Worker && (!self.undeclared || is_reached)
     }
 
     /// Whether it takes conversations now. A free slot is a separate question.

@@ -65,8 +65,11 @@ impl Command {
                 let queue = named.cloned().map_or(QueueOf::Default, QueueOf::Named);
                 // The previous holder gets the conversation back and is told so at its endpoint.
                 let back = waits.map(|it| Directory::Named(vec![it.terms.previous.clone()]));
-                let graph = ask.queue.as_ref().and_then(|_| state?.setup.graph.clone());
-                Needs { queue: Some(queue), directory: back, graph, ..Needs::default() }
+                let names_one = ask.queue.is_some() || back.is_some();
+                let graph = state.and_then(|state| state.setup.graph.clone());
+                let graph = graph.filter(|_| names_one);
+                let (queue, settings) = (Some(queue), true);
+                Needs { queue, directory: back, graph, settings, ..Needs::default() }
             }
             Command::Settle(_) => {
                 let open = state.and_then(|conversation| conversation.callback.as_deref());

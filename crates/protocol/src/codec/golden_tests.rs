@@ -149,6 +149,9 @@ events! {
     Event::Conversation(conversation::Event::NotHeard(_)) => "conversation.not_heard",
     Event::Conversation(conversation::Event::Delivered(_)) => "conversation.delivered",
     Event::Conversation(conversation::Event::Unreached(_)) => "conversation.unreached",
+    Event::Conversation(conversation::Event::HolderSilent(_)) => "conversation.holder_silent",
+    Event::Conversation(conversation::Event::Extended(_)) => "conversation.extended",
+    Event::Conversation(conversation::Event::ReplyOverdue(_)) => "conversation.reply_overdue",
     Event::Conversation(conversation::Event::Routed(_)) => "conversation.routed",
     Event::Conversation(conversation::Event::Updated(_)) => "conversation.updated",
     Event::Conversation(conversation::Event::SignalsObserved(_))
@@ -320,6 +323,7 @@ fn teamspace_shapes() -> Vec<(&'static str, Event)> {
         name: "Red".to_owned(),
         description: "Mends builds".to_owned(),
         settings: Settings {
+            answer_within: None,
             consent_seconds: None,
             evidence_required: true,
             message_retention_days: Some(30),

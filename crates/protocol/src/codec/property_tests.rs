@@ -44,7 +44,7 @@ use crate::message::{self, Kind as MessageKind};
 use crate::quota::Quota;
 use crate::step::Event;
 use crate::teamspace::{self, Configuration, Settings};
-use crate::time::Time;
+use crate::time::{Span, Time};
 use crate::token::{self, BearerKind, Grant};
 
 proptest! {
@@ -323,7 +323,9 @@ fn teamspaces() -> impl Strategy<Value = Event> {
         let [consent_seconds, message_retention_days, session_silence_minutes] = numbers;
         let [evidence_required, verifier_required, strong_consent_required, is_new] = flags;
         let sla = Slas::default();
+        let answer_within = consent_seconds.map(|n| Span::from_millis(i64::from(n)));
         let settings = Settings {
+            answer_within,
             consent_seconds,
             evidence_required,
             message_retention_days,

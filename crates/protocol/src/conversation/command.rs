@@ -21,6 +21,7 @@ use crate::notes::NOTES_BYTES_MAX;
 use crate::route::graph::{CUSTOMER_QUEUES_MAX, HUMAN, Scalar};
 use crate::route::limits::LABEL_BYTES_MAX;
 use crate::signal::{EscalationRules, SignalKind, SignalScore};
+use crate::time::Time;
 use crate::warning::Named;
 use crate::{callback, form, transfer};
 
@@ -53,6 +54,18 @@ pub enum Command {
         epoch: u64,
         through: u64,
         detail: String,
+    },
+    /// The holder shows that it is working on its answer.
+    ShowProgress {
+        epoch: Option<u64>,
+    },
+    /// The time of the bot that holds it is over.
+    MissAnswer {
+        due: Time,
+    },
+    /// The time of the person who answers is over.
+    RemindPerson {
+        due: Time,
     },
 }
 
@@ -260,6 +273,9 @@ impl Command {
             Command::Callback(command) => command.name(),
             Command::Delivered { .. } => "delivered",
             Command::NotDelivered { .. } => "not_delivered",
+            Command::ShowProgress { .. } => "show_progress",
+            Command::MissAnswer { .. } => "miss_answer",
+            Command::RemindPerson { .. } => "remind_person",
         }
     }
 
@@ -267,14 +283,7 @@ impl Command {
     /// whether turns reach that holder at an endpoint.
     pub fn needs(&self, state: Option<&Conversation>) -> Needs {
         if let Command::Transfer(command) = self {
-            let transfer = state.and_then(Conversation::open_transfer);
-            let overflow = transfer.and_then(|it| it.overflow.as_ref()).map(|it| &it.to);
-            let last = state.and_then(|conversation| conversation.transfer.as_deref());
-            let waits_in = last.map(|it| it.waiting().map_or(&it.queue, |waiting| waiting.queue));
-            let ended = transfer.filter(|_| command.may_end_it());
-            let directory = ended.map(|it| Directory::Named(vec![it.terms.previous.clone()]));
-            let graph = command.queue().and_then(|_| state?.setup.graph.clone());
-            return Needs { directory, graph, ..command.needs(overflow, waits_in) };
+            return transfer_needs(command, state);
         }
         if let Command::Callback(command) = self {
             return command.needs(state);
@@ -288,21 +297,13 @@ impl Command {
             | Command::ObserveSignals(_)
             | Command::Delivered { .. }
             | Command::NotDelivered { .. }
+            | Command::ShowProgress { .. }
+            | Command::MissAnswer { .. }
+            | Command::RemindPerson { .. }
             | Command::Callback(_)
             | Command::Transfer(_) => None,
         };
-        let graph = match self {
-            Command::Open(open) => open.graph.clone(),
-            Command::ObserveSignals(_) => state.and_then(|it| it.setup.graph.clone()),
-            Command::Say(_)
-            | Command::Delivered { .. }
-            | Command::NotDelivered { .. }
-            | Command::Route(_)
-            | Command::Select { .. }
-            | Command::Transfer(_)
-            | Command::Callback(_)
-            | Command::Close { .. } => None,
-        };
+        let graph = self.graph(state);
         let turn = match (self, state) {
             (Command::Say(say), Some(conversation)) => TurnAsked::about(conversation, say),
             (
@@ -315,6 +316,9 @@ impl Command {
                 | Command::Delivered { .. }
                 | Command::NotDelivered { .. }
                 | Command::ObserveSignals(_)
+                | Command::ShowProgress { .. }
+                | Command::MissAnswer { .. }
+                | Command::RemindPerson { .. }
                 | Command::Close { .. },
                 _,
             ) => None,
@@ -334,7 +338,38 @@ impl Command {
             (_, _) => None,
         };
         let directory = self.named(state).map(Directory::Named);
-        Needs { agent, graph, turn, queue, directory, ..Needs::default() }
+        let fallbacks = self.fallbacks(state);
+        let settings = true;
+        Needs { agent, graph, turn, queue, directory, fallbacks, settings, ..Needs::default() }
+    }
+
+    /// The graph of a new conversation; of a known one, because of the limit of the next holder, or
+    /// because of the words by which a bot promises a transfer.
+    fn graph(&self, state: Option<&Conversation>) -> Option<GraphId> {
+        let of_state = || state.and_then(|conversation| conversation.setup.graph.clone());
+        match self {
+            Command::Open(open) => open.graph.clone(),
+            Command::Route(_)
+            | Command::Select { .. }
+            | Command::NotDelivered { .. }
+            | Command::MissAnswer { .. }
+            | Command::ObserveSignals(_) => of_state(),
+            Command::Say(say) if say.epoch.is_some() => of_state(),
+            Command::Say(_)
+            | Command::Delivered { .. }
+            | Command::ShowProgress { .. }
+            | Command::RemindPerson { .. }
+            | Command::Transfer(_)
+            | Command::Callback(_)
+            | Command::Close { .. } => None,
+        }
+    }
+
+    /// Who is asked when the holder is silent, besides those whom the graph names.
+    fn fallbacks(&self, state: Option<&Conversation>) -> Option<Vec<AgentId>> {
+        let Command::MissAnswer { .. } = self else { return None };
+        let supervisor = state?.setup.topology.supervisor();
+        Some(supervisor.into_iter().cloned().collect())
     }
 
     /// The agents whose kind or endpoint matters.
@@ -351,18 +386,21 @@ impl Command {
             | Command::Transfer(_)
             | Command::Callback(_)
             | Command::Delivered { .. }
-            | Command::NotDelivered { .. } => {
+            | Command::NotDelivered { .. }
+            | Command::ShowProgress { .. }
+            | Command::MissAnswer { .. }
+            | Command::RemindPerson { .. } => {
                 self.told_next(state).map(|agent| vec![agent.clone()])
             }
         }
     }
 
-    /// Who must be told besides the named agent: the holder when the customer speaks (who has no
-    /// epoch), and the supervisor when it steps in.
+    /// Who must be told besides the named agent, or has a limit: the holder when it or the customer
+    /// speaks, and the supervisor when it steps in.
     fn told_next<'a>(&self, state: Option<&'a Conversation>) -> Option<&'a AgentId> {
         let conversation = state?;
         match self {
-            Command::Say(say) => say.epoch.is_none().then_some(&conversation.holder),
+            Command::Say(_) => Some(&conversation.holder),
             Command::Route(route)
                 if route.goto.as_ref().is_some_and(|to| conversation.is_too_much(to)) =>
             {
@@ -376,7 +414,25 @@ impl Command {
             | Command::Close { .. }
             | Command::Transfer(_)
             | Command::Callback(_)
-            | Command::Delivered { .. } => None,
+            | Command::Delivered { .. }
+            | Command::ShowProgress { .. }
+            | Command::MissAnswer { .. }
+            | Command::RemindPerson { .. } => None,
         }
     }
+}
+
+/// What a command about a transfer needs. A bot that gets the conversation back has a limit.
+fn transfer_needs(command: &transfer::Command, state: Option<&Conversation>) -> Needs {
+    let transfer = state.and_then(Conversation::open_transfer);
+    let overflow = transfer.and_then(|it| it.overflow.as_ref()).map(|it| &it.to);
+    let last = state.and_then(|conversation| conversation.transfer.as_deref());
+    let waits_in = last.map(|it| it.waiting().map_or(&it.queue, |waiting| waiting.queue));
+    let ended = transfer.filter(|_| command.may_end_it());
+    let directory = ended.map(|it| Directory::Named(vec![it.terms.previous.clone()]));
+    let graph = command.queue().and_then(|_| state?.setup.graph.clone());
+    // A bot that gets it back has a limit.
+    let graph = graph.or_else(|| ended.and_then(|_| state?.setup.graph.clone()));
+    let needs = command.needs(overflow, waits_in);
+    Needs { directory, graph, settings: true, ..needs }
 }

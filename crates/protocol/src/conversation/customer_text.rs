@@ -3,7 +3,8 @@
 //! language.
 
 use super::author::is_customer;
-use super::event::{How, Routed};
+use super::event::{Fallback, HolderSilent, How, Routed};
+use super::silence::OwedKind;
 use crate::narrator::texts::{DEFAULT_LANGUAGE, Message};
 use crate::rejection::Rejection;
 
@@ -39,10 +40,23 @@ pub fn of_route(routed: &Routed, language: Option<&str>, from: &str, to: &str) -
         return routed.customer_text.clone();
     }
     let message = match routed.how {
-        How::UserSelection => Message::RouteChanged { from, to },
+        How::UserSelection | How::NoAnswer => Message::RouteChanged { from, to },
         How::AgentHandoff | How::SupervisorRouting | How::Graph => {
             Message::RouteRequested { from, to }
         }
+    };
+    message.in_language(language.unwrap_or(DEFAULT_LANGUAGE)).normal
+}
+
+/// For a bot that was silent. `from` and `to` are the display names of the bot and of who is asked.
+pub fn of_silence(silent: &HolderSilent, language: Option<&str>, from: &str, to: &str) -> String {
+    let message = match (silent.owed, &silent.next) {
+        (OwedKind::Answer, Fallback::Agent(_)) => Message::SilentNext { from, to },
+        (OwedKind::Answer, Fallback::Queue(_)) => Message::SilentPerson { from },
+        (OwedKind::Answer, Fallback::Nothing) => Message::SilentEnd,
+        (OwedKind::Transfer, Fallback::Agent(_)) => Message::UnkeptNext { from, to },
+        (OwedKind::Transfer, Fallback::Queue(_)) => Message::UnkeptPerson { from },
+        (OwedKind::Transfer, Fallback::Nothing) => Message::UnkeptEnd,
     };
     message.in_language(language.unwrap_or(DEFAULT_LANGUAGE)).normal
 }

@@ -8,6 +8,7 @@ pub mod open;
 mod route;
 mod say;
 pub(crate) mod shared;
+mod silent;
 mod turn;
 mod unreached;
 
@@ -41,5 +42,8 @@ pub fn decide(
         Command::NotDelivered { epoch, through, detail } => {
             deliver::not_delivered(state, *epoch, *through, detail, context)
         }
+        Command::ShowProgress { epoch } => silent::show_progress(state, *epoch, context),
+        Command::MissAnswer { due } => silent::miss_answer(state, *due, context),
+        Command::RemindPerson { due } => silent::remind_person(state, *due, context),
     }
 }

@@ -8,9 +8,11 @@ use serde_json::{Map, Value};
 
 use super::part::Part;
 use super::state::Setup;
+use crate::conversation::silence::OwedKind;
 use crate::conversation::turn_route::TurnRoute;
 use crate::ids::AgentId;
 use crate::signal::{Escalate, SignalScore};
+use crate::time::{Span, Time};
 use crate::{callback, transfer};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +25,9 @@ pub enum Event {
     SignalsObserved(SignalsObserved),
     Delivered(Delivered),
     Unreached(Unreached),
+    HolderSilent(HolderSilent),
+    Extended(Extended),
+    ReplyOverdue(ReplyOverdue),
     Closed(Closed),
     /// An event of its transfer to a person.
     Transfer(transfer::Event),
@@ -63,6 +68,10 @@ pub struct Said {
     /// The person who listens and advises the holder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listener: Option<AgentId>,
+    /// How long the bot that holds the conversation has: to answer the customer, or to do what it
+    /// said if it told the customer that it transfers them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_within: Option<Span>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -113,6 +122,9 @@ pub struct Routed {
     /// The new holder gets it at its endpoint.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deliver: bool,
+    /// How long the new holder has to answer what is unanswered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_within: Option<Span>,
 }
 
 /// The holder changed the data that the agents share, and the conversation stays where it is, or
@@ -158,6 +170,54 @@ pub struct Unreached {
     pub detail: String,
 }
 
+/// The bot that holds the conversation did not answer in time, or did not transfer the customer as
+/// it said. The customer is told, by this line of the transcript.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HolderSilent {
+    pub holder: AgentId,
+    pub epoch: u64,
+    /// Its position in the transcript.
+    pub number: u64,
+    pub owed: OwedKind,
+    pub since: Time,
+    /// The limit.
+    pub within: Span,
+    pub next: Fallback,
+}
+
+/// Who is asked next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fallback {
+    Agent(AgentId),
+    Queue(AgentId),
+    /// Neither an agent nor a queue is left: the holder stays, and the customer can ask for a
+    /// person.
+    Nothing,
+}
+
+/// The holder showed that it is working on the answer, and has more time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extended {
+    pub holder: AgentId,
+    pub epoch: u64,
+    pub until: Time,
+}
+
+/// A person has not answered the customer within the time of the queue. Nothing moves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplyOverdue {
+    /// The person.
+    pub holder: AgentId,
+    pub epoch: u64,
+    pub queue: AgentId,
+    /// The customer's message.
+    pub message: u64,
+    pub since: Time,
+    /// The limit.
+    pub within: Span,
+}
+
 /// What made it change hands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -167,6 +227,8 @@ pub enum How {
     UserSelection,
     /// The graph of the conversation.
     Graph,
+    /// The holder did not answer in time.
+    NoAnswer,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -188,6 +250,9 @@ impl Event {
             Event::SignalsObserved(_) => "conversation.signals_observed",
             Event::Delivered(_) => "conversation.delivered",
             Event::Unreached(_) => "conversation.unreached",
+            Event::HolderSilent(_) => "conversation.holder_silent",
+            Event::Extended(_) => "conversation.extended",
+            Event::ReplyOverdue(_) => "conversation.reply_overdue",
             Event::Closed(_) => "conversation.closed",
             Event::Transfer(event) => event.name(),
             Event::Callback(event) => event.name(),
@@ -206,6 +271,9 @@ impl Event {
             Event::SignalsObserved(it) => [Some(&it.holder), None, None],
             Event::Delivered(it) => [Some(&it.holder), None, None],
             Event::Unreached(it) => [Some(&it.holder), None, None],
+            Event::HolderSilent(it) => [Some(&it.holder), it.next.agent(), None],
+            Event::Extended(it) => [Some(&it.holder), None, None],
+            Event::ReplyOverdue(it) => [Some(&it.holder), None, None],
             Event::Closed(it) => [Some(&it.holder), None, None],
             Event::Transfer(event) => event.parties(),
             Event::Callback(event) => event.parties(),
@@ -223,6 +291,9 @@ impl Event {
             Event::SignalsObserved(it) => Some(it.epoch),
             Event::Delivered(it) => Some(it.epoch),
             Event::Unreached(it) => Some(it.epoch),
+            Event::HolderSilent(it) => Some(it.epoch),
+            Event::Extended(it) => Some(it.epoch),
+            Event::ReplyOverdue(it) => Some(it.epoch),
             Event::Transfer(event) => event.epoch(),
             Event::Callback(_) | Event::Closed(_) => None,
         }
@@ -243,6 +314,7 @@ impl Event {
         match self {
             Event::Said(said) => Some(said.number),
             Event::Routed(routed) => Some(routed.number),
+            Event::HolderSilent(silent) => Some(silent.number),
             Event::Transfer(event) => event.number(),
             Event::Opened(_)
             | Event::NotHeard(_)
@@ -250,8 +322,28 @@ impl Event {
             | Event::SignalsObserved(_)
             | Event::Delivered(_)
             | Event::Unreached(_)
+            | Event::Extended(_)
+            | Event::ReplyOverdue(_)
             | Event::Callback(_)
             | Event::Closed(_) => None,
+        }
+    }
+}
+
+impl Fallback {
+    /// The agent or queue that is asked, if there is one.
+    pub fn asked(&self) -> Option<&AgentId> {
+        match self {
+            Fallback::Agent(id) | Fallback::Queue(id) => Some(id),
+            Fallback::Nothing => None,
+        }
+    }
+
+    /// The agent that gets the conversation, if it is not a queue.
+    pub fn agent(&self) -> Option<&AgentId> {
+        match self {
+            Fallback::Agent(id) => Some(id),
+            Fallback::Queue(_) | Fallback::Nothing => None,
         }
     }
 }
@@ -262,6 +354,7 @@ pub fn is_line(name: &str) -> bool {
     let lines = [
         "conversation.said",
         "conversation.routed",
+        "conversation.holder_silent",
         "transfer.requested",
         "transfer.connected",
         "transfer.noted",

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::event::{Event, How, Opened, Routed, Said, SignalsObserved, Speaker};
 use super::state::{Closed, Conversation, HELD_MAX, Transcript, Turn};
+use crate::conversation::silence::CustomerWait;
 use crate::conversation::told::DeliveryProgress;
 use crate::ids::{AgentId, ConversationId};
 use crate::ledger::BadHistory;
@@ -36,6 +37,16 @@ pub fn evolve(
                 Event::SignalsObserved(observed) => observe(&mut conversation, observed),
                 Event::Delivered(delivered) => conversation.told.reached(delivered.through, at),
                 Event::Unreached(_) => conversation.told.telling = None,
+                Event::HolderSilent(silent) => {
+                    conversation.transcript.add(silent.number, silent);
+                    conversation.wait.was_silent(&silent.holder, silent.next.asked());
+                }
+                Event::Extended(extended) => {
+                    if let Some(owed) = &mut conversation.wait.owed {
+                        owed.until = extended.until;
+                    }
+                }
+                Event::ReplyOverdue(_) => conversation.wait.reply_at = None,
                 Event::Closed(_) => conversation.closed = Some(Closed { at }),
                 Event::Transfer(event) => transfer::evolve(&mut conversation, event, at)?,
                 Event::Callback(event) => callback::evolve(&mut conversation, event, at)?,
@@ -64,6 +75,7 @@ fn open(id: ConversationId, opened: &Opened, at: Time) -> Conversation {
         held: vec![opened.holder.clone()],
         signals: SignalState::default(),
         told: DeliveryProgress::default(),
+        wait: CustomerWait::default(),
         closed: None,
         transfer: None,
         callback: None,
@@ -87,6 +99,10 @@ fn say(conversation: &mut Conversation, said: &Said, at: Time) {
             if said.deliver {
                 conversation.told.wants(number, number, at);
             }
+            conversation.wait.asked(number, said.answer_within, at);
+            let answering = conversation.open_transfer().filter(|it| it.answering().is_some());
+            let target = answering.and_then(|transfer| transfer.limits.reply_target);
+            conversation.wait.with_person(target, at);
         }
         Speaker::Agent(agent) => {
             let person = conversation.open_transfer().and_then(Transfer::answering);
@@ -95,7 +111,9 @@ fn say(conversation: &mut Conversation, said: &Said, at: Time) {
             }
             let answered = conversation.turn.answered.max(said.in_reply_to.unwrap_or(0));
             conversation.turn.answered = answered;
-            conversation.told.spoke(said.number, said.in_reply_to, conversation.turn.number, at);
+            let asked = conversation.turn.number;
+            conversation.told.spoke(said.number, said.in_reply_to, asked, at);
+            conversation.wait.answered(said.in_reply_to, asked, said.answer_within, at);
         }
     }
 }
@@ -113,7 +131,7 @@ fn observe(conversation: &mut Conversation, observed: &SignalsObserved) {
 fn route(conversation: &mut Conversation, routed: &Routed, at: Time) {
     conversation.transcript.add(routed.number, routed);
     let mut holders = match routed.how {
-        How::AgentHandoff | How::SupervisorRouting => {
+        How::AgentHandoff | How::SupervisorRouting | How::NoAnswer => {
             std::mem::take(&mut conversation.turn.holders)
         }
         // Neither counts towards a loop.
@@ -126,6 +144,11 @@ fn route(conversation: &mut Conversation, routed: &Routed, at: Time) {
     if routed.deliver {
         conversation.told.wants(routed.number, conversation.turn.number, at);
     }
+    let open = match routed.how {
+        How::AgentHandoff | How::SupervisorRouting | How::NoAnswer => conversation.turn.open(),
+        How::UserSelection | How::Graph => None,
+    };
+    conversation.wait.handed(routed.answer_within, open, at);
 }
 
 impl Conversation {
@@ -133,6 +156,7 @@ impl Conversation {
     pub(crate) fn pass_to(&mut self, agent: AgentId, epoch: u64) {
         self.epoch = epoch;
         self.told.begin();
+        self.wait.passed_on();
         self.turn.refused = 0;
         self.turn.holders = vec![agent.clone()];
         self.held.retain(|known| *known != agent);

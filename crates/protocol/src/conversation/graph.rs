@@ -148,6 +148,11 @@ impl TurnFacts {
         self.answer.as_ref().map(|answer| answer.graph.signals())
     }
 
+    /// The graph that answered, if it exists.
+    pub fn graph(&self) -> Option<&Ready> {
+        self.answer.as_ref().map(|answer| answer.graph.as_ref())
+    }
+
     /// The queue whose people are asked, if the graph names one.
     pub fn queue(&self) -> Option<AgentId> {
         self.answer.as_ref().and_then(|answer| answer.graph.queue())

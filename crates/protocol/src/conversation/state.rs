@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::topology::Topology;
 use crate::callback::Callback;
 use crate::caller::{Caller, Principal};
+use crate::conversation::silence::CustomerWait;
 use crate::conversation::told::DeliveryProgress;
 use crate::fixed::Fixed;
 use crate::form;
@@ -43,6 +44,9 @@ pub struct Conversation {
     /// What the holder has been told at its endpoint.
     #[serde(default)]
     pub told: DeliveryProgress,
+    /// What the customer waits for.
+    #[serde(default, skip_serializing_if = "CustomerWait::is_empty")]
+    pub wait: CustomerWait,
     pub closed: Option<Closed>,
     /// The last transfer to a person, open or over.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,12 +1,13 @@
 //! The rules of a conversation as tables: on the left of `=>` the caller and the command, on the
 //! right the result. `bob` and `carol` are workers that customers may choose, `dora` is one they
-//! may not; `erin` and `eve` have an endpoint; `router` is a system agent, `hana` a person, `coord`
-//! a coordinator. `shop` opens conversations. `customer` is that of the conversation, `stranger`
-//! that of another one.
+//! may not; `erin` and `eve` have an endpoint, and `fresh` only has a token; `router` is a system
+//! agent, `hana` a person, `coord` a coordinator. `shop` opens conversations. `customer` is that of
+//! the conversation, `stranger` that of another one.
 
 mod commands;
 mod graphs;
 mod signals;
+mod silence;
 mod turn_delivery;
 mod world;
 

@@ -136,6 +136,12 @@ impl Turn {
                 message["from"] = json!({ "kind": "system" });
                 message["route"] = route(routed);
             }
+            Some(Event::HolderSilent(silent)) => {
+                message["from"] = json!({ "kind": "system" });
+                message["silence"] = json!({
+                    "agent": silent.holder, "owed": silent.owed, "next": silent.next.asked(),
+                });
+            }
             Some(Event::Transfer(event)) => {
                 message["from"] = json!({ "kind": "system" });
                 message["transfer"] = transfer_line(event, &line.actor);
@@ -147,6 +153,8 @@ impl Turn {
                 | Event::SignalsObserved(_)
                 | Event::Delivered(_)
                 | Event::Unreached(_)
+                | Event::Extended(_)
+                | Event::ReplyOverdue(_)
                 | Event::Callback(_)
                 | Event::Closed(_),
             )

@@ -1,8 +1,10 @@
 //! A compiled version of a graph, for many turns.
 
 use crate::ids::{AgentId, GraphId};
+use crate::route::words::{WordSet, fold};
 use crate::route::{AgentGraph, Compiled, GraphProblem};
 use crate::signal::EscalationRules;
+use crate::time::Span;
 
 /// Compiled once for each version: with ten thousand rules that takes far longer than a turn may.
 #[derive(Debug)]
@@ -10,6 +12,8 @@ pub struct Ready {
     pub id: GraphId,
     pub version: u64,
     compiled: Compiled,
+    /// Words by which its bots promise a transfer.
+    promises: WordSet,
 }
 
 impl PartialEq for Ready {
@@ -22,7 +26,9 @@ impl PartialEq for Ready {
 impl Ready {
     pub fn new(id: GraphId, version: u64, text: &str) -> Result<Self, Vec<GraphProblem>> {
         let compiled = Compiled::new(AgentGraph::read(text.as_bytes())?)?;
-        Ok(Self { id, version, compiled })
+        let promises = &compiled.graph().silence.promises;
+        let folded: Vec<String> = promises.iter().map(|words| fold(words)).collect();
+        Ok(Self { id, version, compiled, promises: WordSet::new(&folded) })
     }
 
     pub fn compiled(&self) -> &Compiled {
@@ -37,6 +43,22 @@ impl Ready {
     /// The queue whose people are asked, if the graph names one.
     pub fn queue(&self) -> Option<AgentId> {
         self.compiled.graph().queue.as_ref().and_then(|queue| queue.parse().ok())
+    }
+
+    /// How long a bot has to answer, if the graph says so.
+    pub fn answer_within(&self) -> Option<Span> {
+        self.compiled.graph().silence.answer_within
+    }
+
+    /// Who is asked when a bot is silent, in this order.
+    pub fn fallbacks(&self) -> impl Iterator<Item = AgentId> + '_ {
+        let named = self.compiled.graph().silence.fallback.iter();
+        named.filter_map(|step| step.as_str().parse().ok()).chain(self.queue())
+    }
+
+    /// The words by which its bots promise a transfer, besides ours.
+    pub fn promises(&self) -> &WordSet {
+        &self.promises
     }
 
     /// Whether a customer may name this queue.

@@ -127,6 +127,14 @@ messages! {
     TransferEnded { person: &'a str } = "transfer_ended";
     TransferFailed { to: &'a str } = "transfer_failed";
     TransferCancelled { to: &'a str } = "transfer_cancelled";
+    /// A bot was silent, and another agent takes over.
+    SilentNext { from: &'a str, to: &'a str } = "silent_next";
+    SilentPerson { from: &'a str } = "silent_person";
+    SilentEnd = "silent_end";
+    /// A bot said that it transfers the customer, and did not.
+    UnkeptNext { from: &'a str, to: &'a str } = "unkept_next";
+    UnkeptPerson { from: &'a str } = "unkept_person";
+    UnkeptEnd = "unkept_end";
     /// The requested target of a handoff does not exist, so it goes to a queue.
     TargetUnknown { queue: &'a str } = "target_unknown";
     /// A requested handoff was refused.

@@ -52,6 +52,9 @@ impl Cause<'_> {
             | Event::SignalsObserved(_)
             | Event::Delivered(_)
             | Event::Unreached(_)
+            | Event::HolderSilent(_)
+            | Event::Extended(_)
+            | Event::ReplyOverdue(_)
             | Event::Closed(_) => None,
         }
     }

@@ -29,6 +29,9 @@ pub const LEVEL_MAX: Span = Span::from_hours(24);
 pub const TARGET_DEFAULT: Span = Span::from_millis(20_000);
 pub const TARGET_MAX: Span = Span::from_hours(24 * 7);
 
+/// A chat in which a person answers once a day is no chat.
+pub const REPLY_TARGET_MAX: Span = Span::from_hours(24);
+
 /// Rings without an answer before a transfer leaves its queue: with the usual ring, ten minutes in
 /// which no person has answered.
 pub const RINGS_DEFAULT: u16 = 20;
@@ -68,6 +71,11 @@ pub struct Settings {
     #[serde(default = "rings", skip_serializing_if = "is_usual_rings")]
     #[schemars(transform = form::range(1, RINGS_MAX))]
     pub rings: u16,
+    /// A person who leaves the customer without a reply for so long is reminded, and so is who
+    /// supervises; no reminder when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = form::span(SPAN_MIN, REPLY_TARGET_MAX))]
+    pub reply_target: Option<Span>,
     #[serde(default)]
     pub patience: Patience,
     /// Always open when absent.
@@ -130,6 +138,7 @@ impl Default for Settings {
             level: LEVEL_DEFAULT,
             target: TARGET_DEFAULT,
             rings: RINGS_DEFAULT,
+            reply_target: None,
             patience: Patience::default(),
             hours: None,
         }
@@ -147,7 +156,8 @@ impl Settings {
             ("level", self.level, LEVEL_MAX),
             ("target", self.target, TARGET_MAX),
         ];
-        for (name, span, max) in spans {
+        let reply_target = self.reply_target.map(|it| ("reply_target", it, REPLY_TARGET_MAX));
+        for (name, span, max) in spans.into_iter().chain(reply_target) {
             if span < SPAN_MIN || span > max {
                 let expected = format!("a span from {SPAN_MIN} to {}", max.in_days());
                 problems.push(Problem { field: name.to_owned(), expected });

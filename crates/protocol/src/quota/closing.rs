@@ -41,6 +41,7 @@ impl Command {
             Command::Token(token::Command::Issue { .. }) => false,
             Command::Agent(command) => match command {
                 agent::Command::Register { .. }
+                | agent::Command::Introduce
                 | agent::Command::SetRoles { .. }
                 | agent::Command::SetWake { .. }
                 | agent::Command::SetEndpoint { .. }
@@ -109,6 +110,9 @@ fn is_conversation_closing(command: &conversation::Command) -> bool {
         | conversation::Command::Select { .. } => false,
         conversation::Command::Close { .. }
         | conversation::Command::Delivered { .. }
+        | conversation::Command::ShowProgress { .. }
+        | conversation::Command::MissAnswer { .. }
+        | conversation::Command::RemindPerson { .. }
         | conversation::Command::NotDelivered { .. } => true,
         conversation::Command::Callback(callback::Command::Ask(_)) => false,
         conversation::Command::Callback(callback::Command::Settle(_)) => true,

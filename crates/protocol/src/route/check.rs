@@ -38,6 +38,7 @@ impl AgentGraph {
             let site = Site::graph(&format!("signals.{}", problem.field));
             site.problem(ProblemCode::SchemaInvalid, problem.expected)
         }));
+        problems.extend(self.silence.problems());
         if let Some(Err(error)) = self.queue.as_deref().map(str::parse::<AgentId>) {
             let expected = format!("the queue whose people are asked, {}", error.expected);
             problems.push(Site::graph("queue").problem(ProblemCode::SchemaInvalid, expected));

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::intent::{INTENTS_MAX, IntentPatterns};
 use super::limits::{KEYWORD_BYTES_MAX, LABEL_BYTES_MAX, REGEX_BYTES_MAX};
+use super::silence::SilenceRules;
 use crate::signal::EscalationRules;
 use crate::{form, ids};
 
@@ -57,6 +58,9 @@ pub struct AgentGraph {
     /// When a person is called, whatever the routers decide.
     #[serde(default, skip_serializing_if = "EscalationRules::is_empty")]
     pub signals: EscalationRules,
+    /// What happens when a bot is silent.
+    #[serde(default, skip_serializing_if = "SilenceRules::is_empty")]
+    pub silence: SilenceRules,
     /// The queue whose people are asked; when absent, the teamspace's default queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = ids::name_form)]

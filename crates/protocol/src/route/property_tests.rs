@@ -182,6 +182,7 @@ fn graph() -> impl Strategy<Value = AgentGraph> {
                 max_hops: Some(max_hops),
                 intents,
                 signals,
+                silence: Default::default(),
                 queue: None,
                 customer_queues: Vec::new(),
                 nodes,

@@ -18,7 +18,7 @@ use crate::message::{self, Message, thread};
 use crate::rejection::Rejection;
 use crate::session::Session;
 use crate::time::Time;
-use crate::transfer::{self, Transfer};
+use crate::transfer;
 use std::sync::Arc;
 
 /// The deadlines of a state.
@@ -28,9 +28,7 @@ pub fn deadlines(state: &State) -> Vec<Deadline> {
         State::Message(message) => message.deadlines(),
         State::Agent(agent) => agent.deadlines(),
         State::Subscription(subscription) => subscription.deadlines(),
-        State::Conversation(conversation) => {
-            conversation.open_transfer().map(Transfer::deadlines).unwrap_or_default()
-        }
+        State::Conversation(conversation) => conversation.deadlines(),
         State::Session(session) => session.deadlines(),
         State::Token(_)
         | State::Ledger(_)

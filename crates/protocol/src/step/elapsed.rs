@@ -1,6 +1,7 @@
 //! What a deadline means when its time has come.
 
 use super::{Command, Deadline};
+use crate::conversation::silence;
 use crate::ledger::Subject;
 use crate::{agent, conversation, handoff, message, session, subscription, transfer};
 
@@ -21,10 +22,11 @@ pub fn elapsed(subject: &Subject, deadline: &Deadline) -> Option<Command> {
         Subject::Message(_) => Command::Message(message::Command::Elapse { due }),
         Subject::Subscription(_) => Command::Subscription(subscription::Command::Elapse { due }),
         Subject::Agent(_) => Command::Agent(agent::Command::Elapse { due }),
-        Subject::Conversation(_) => {
-            let elapse = transfer::Command::Elapse { due };
-            Command::Conversation(conversation::Command::Transfer(elapse))
-        }
+        Subject::Conversation(_) => Command::Conversation(match deadline.name.as_ref() {
+            silence::SILENT => conversation::Command::MissAnswer { due },
+            silence::REPLY => conversation::Command::RemindPerson { due },
+            _ => conversation::Command::Transfer(transfer::Command::Elapse { due }),
+        }),
         Subject::Session(_) => Command::Session(session::Command::Elapse { due }),
         Subject::Token(_)
         | Subject::Teamspace

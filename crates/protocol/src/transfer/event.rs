@@ -11,7 +11,7 @@ use super::state::{Limits, Outcome, Overflow, Target};
 use super::status::{Action, Status};
 use crate::ids::{AgentId, TransferId};
 use crate::queue::{OrderKey, Wanted};
-use crate::time::Time;
+use crate::time::{Span, Time};
 use crate::transfer::kind::Kind;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -249,6 +249,9 @@ pub struct Over {
     /// The new holder is told at its endpoint.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deliver: bool,
+    /// How long the new holder has to answer what is unanswered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_within: Option<Span>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,7 +4,8 @@ use super::event::{
     Connected, Event, LegRequested, Over, Queued, Requested, Returned, Ringing, WhyReturned,
 };
 use super::state::{
-    Claim, Leg, LegStage, PASSED_OVER_MAX, Passed, RINGS_IN_ALL_MAX, Stage, Target, Terms, Transfer,
+    Claim, Leg, LegStage, Outcome, PASSED_OVER_MAX, Passed, RINGS_IN_ALL_MAX, Stage, Target, Terms,
+    Transfer,
 };
 use crate::conversation::Conversation;
 use crate::ids::{AgentId, TransferId};
@@ -38,7 +39,9 @@ pub fn evolve(conversation: &mut Conversation, event: &Event, at: Time) -> Resul
         }
         Event::Connected(connected) => {
             connect(transfer, connected).ok_or_else(bad)?;
+            let target = transfer.limits.reply_target;
             conversation.pass_to(connected.agent.clone(), connected.epoch);
+            conversation.wait.with_person(target, at);
         }
         Event::Consulted(consulted) => {
             let leg = transfer.leg.as_mut().filter(|leg| leg.number == consulted.leg);
@@ -73,6 +76,11 @@ pub fn evolve(conversation: &mut Conversation, event: &Event, at: Time) -> Resul
 fn give_back(conversation: &mut Conversation, over: &Over, known: Option<u64>, at: Time) {
     if over.epoch != conversation.epoch {
         conversation.pass_to(over.to.clone(), over.epoch);
+        let open = match over.outcome {
+            Outcome::Completed | Outcome::Failed => conversation.turn.open(),
+            Outcome::Cancelled | Outcome::Ended => None,
+        };
+        conversation.wait.handed(over.answer_within, open, at);
     }
     match known {
         Some(known) if over.deliver => {
@@ -306,6 +314,7 @@ impl Conversation {
     fn pass_to_queue(&mut self, queue: AgentId, epoch: u64) {
         self.epoch = epoch;
         self.told.begin();
+        self.wait.passed_on();
         self.turn.refused = 0;
         self.turn.holders = vec![queue.clone()];
         self.holder = queue;

@@ -115,6 +115,9 @@ pub struct Limits {
     /// How many rings without an answer end the wait in this queue; any number when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rings: Option<u16>,
+    /// After this time without a reply, the person who answers is reminded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_target: Option<Span>,
 }
 
 impl Limits {

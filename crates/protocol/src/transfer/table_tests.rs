@@ -8,6 +8,7 @@ mod cells;
 mod customers;
 mod hand_back;
 mod page;
+mod reminders;
 mod rings;
 mod to_bots;
 mod world;

@@ -52,6 +52,7 @@ fn parties_are_those_whom_the_record_names() {
             | Event::Forked(_) => continue,
         };
         let mut named: Vec<String> = fields.iter().flat_map(|it| texts(&body[*it])).collect();
+        named.extend(texts(&body["next"]["agent"]));
         found.sort();
         named.sort();
         assert_eq!(found, named, "{name}: {body}");

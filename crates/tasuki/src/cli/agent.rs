@@ -282,6 +282,8 @@ fn described(agent: &Value) -> String {
         ("said by", &agent["presence_by"]),
         ("gone at", &agent["missed_at"]),
         ("capacity", &agent["capacity"]),
+        ("answers in", &profile["answer_within"]),
+        ("reached by", &agent["reached_by"]),
         ("roles", &agent["roles"]),
         ("can", &profile["capabilities"]),
         ("languages", &profile["languages"]),

@@ -1,6 +1,7 @@
 //! The flags that say what an agent shows of itself, and whether a human is there.
 
 use clap::{Args, ValueEnum};
+use protocol::time::Span;
 use serde_json::{Map, Value, json};
 
 use super::put;
@@ -32,6 +33,9 @@ pub struct ProfileArgs {
     /// How many conversations it holds at once, 1 to 64; if it was never said, 3 for a human
     #[arg(long, value_name = "N")]
     capacity: Option<u16>,
+    /// How long a worker has to answer a customer, such as 30s; 0s for no limit
+    #[arg(long, value_name = "SPAN")]
+    answer_within: Option<Span>,
     /// Something it is good at, from 1 to 5: billing=4; may be repeated
     #[arg(long = "skill", value_name = "NAME=LEVEL", value_parser = skill)]
     skills: Vec<(String, u8)>,
@@ -89,6 +93,9 @@ impl ProfileArgs {
         }
         if let Some(capacity) = self.capacity {
             profile.insert("capacity".to_owned(), capacity.into());
+        }
+        if let Some(answer_within) = self.answer_within {
+            profile.insert("answer_within".to_owned(), json!(answer_within));
         }
         profile.into()
     }

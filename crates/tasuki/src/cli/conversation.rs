@@ -81,6 +81,14 @@ enum ConversationCommand {
         #[arg(long, value_name = "FORM", default_value = "openai")]
         form: HistoryForm,
     },
+    /// Show that the holder is working on its answer, which gives it more time
+    Progress {
+        /// The conversation's id
+        id: String,
+        /// The epoch in which it works [default: the current one]
+        #[arg(long, value_name = "N")]
+        epoch: Option<u64>,
+    },
     /// End it
     Close {
         /// The conversation's id
@@ -256,6 +264,7 @@ pub async fn run(args: ConversationArgs) -> Result<u8> {
         ConversationCommand::History { id, form } => {
             print_history(client, &id, form, json).await?;
         }
+        ConversationCommand::Progress { id, epoch } => progress(client, &id, epoch, json).await?,
         ConversationCommand::Close { id, reason } => {
             let mut fields = Map::new();
             put(&mut fields, "reason", reason);
@@ -273,6 +282,19 @@ pub async fn run(args: ConversationArgs) -> Result<u8> {
     }
     reached.finish().await;
     Ok(exit_code::OK)
+}
+
+async fn progress(client: &Client, id: &str, epoch: Option<u64>, json: bool) -> Result<()> {
+    let mut fields = Map::new();
+    if let Some(epoch) = epoch {
+        fields.insert("epoch".to_owned(), epoch.into());
+    }
+    let call = Call::post(path_of(id, "/progress"), fields.into());
+    print(client, call, json, |answer| {
+        let holder = output::clean(&text(answer, "holder"));
+        output::remark(&format!("{holder} is working on its answer"));
+    })
+    .await
 }
 
 fn opened(answer: &Value) {

@@ -73,7 +73,8 @@ async fn ok(client: &Client, call: Call) -> Result<Value> {
 }
 
 async fn token(client: &Client, agent: &str) -> Result<String> {
-    let answer = ok(client, Call::post("/v1/tokens", json!({ "agent": agent }))).await?;
+    let answer =
+        ok(client, Call::post("/v1/tokens", json!({ "agent": agent, "kind": "worker" }))).await?;
     Ok(answer["token"].as_str().unwrap_or_default().to_owned())
 }
 

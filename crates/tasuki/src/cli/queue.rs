@@ -53,7 +53,7 @@ enum QueueCommand {
 #[derive(Debug, Args)]
 #[command(group(
     ArgGroup::new("settings").required(true).multiple(true)
-        .args(["file", "mode", "ring", "wait", "hold"])
+        .args(["file", "mode", "ring", "wait", "hold", "reply_target"])
 ))]
 struct SetArgs {
     /// The queue's id
@@ -74,6 +74,9 @@ struct SetArgs {
     /// How long a customer may be on hold, such as 10m
     #[arg(long, value_name = "SPAN")]
     hold: Option<Span>,
+    /// How long a person may leave a customer without a reply before they are reminded, such as 2m
+    #[arg(long, value_name = "SPAN")]
+    reply_target: Option<Span>,
 }
 
 /// A transfer that rings, and the person for whom it rings.
@@ -129,7 +132,13 @@ impl SetArgs {
         if let Some(mode) = self.mode {
             fields.insert("mode".to_owned(), mode.into());
         }
-        for (name, span) in [("ring", self.ring), ("wait", self.wait), ("hold", self.hold)] {
+        let spans = [
+            ("ring", self.ring),
+            ("wait", self.wait),
+            ("hold", self.hold),
+            ("reply_target", self.reply_target),
+        ];
+        for (name, span) in spans {
             if let Some(span) = span {
                 fields.insert(name.to_owned(), json!(span));
             }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use protocol::conversation::silence::ANSWER_WITHIN_DEFAULT;
 use protocol::teamspace::{CONSENT_SECONDS, SESSION_SILENCE_MINUTES};
 use protocol::time::Time;
 use serde_json::{Map, Value, json};
@@ -82,6 +83,9 @@ struct SetArgs {
     /// Whether what cannot be undone must be confirmed by the hash of its call
     #[arg(long, value_name = "BOOL")]
     strong_consent_required: Option<bool>,
+    /// How long a worker has to answer a customer, such as 30s; 0s for no limit; or `default`
+    #[arg(long, value_name = "SPAN")]
+    answer_within: Option<String>,
     /// How long an accept allows what cannot be undone; or `default`
     #[arg(long, value_name = "SECONDS", value_parser = parse_number)]
     consent_seconds: Option<Value>,
@@ -169,6 +173,7 @@ impl SetArgs {
         }
         set(&mut sla, "warn_percent", self.warn_percent);
         settings.insert("sla".to_owned(), Value::Object(sla));
+        set(&mut settings, "answer_within", self.answer_within.map(or_default));
         set(&mut settings, "message_retention_days", self.message_retention_days);
         set(&mut settings, "verifier_required", self.verifier_required.map(Value::Bool));
         let strong = self.strong_consent_required.map(Value::Bool);
@@ -320,6 +325,11 @@ fn shown(answer: &Value) -> String {
         Some(true) => "yes".to_owned(),
         Some(false) | None => "no".to_owned(),
     };
+    let answers = match settings["answer_within"].as_str() {
+        Some("0ms") => "without a limit".to_owned(),
+        Some(limit) => format!("within {limit}"),
+        None => format!("within {ANSWER_WITHIN_DEFAULT} (default)"),
+    };
     let rows = [
         ("teamspace", text(&answer["teamspace"])),
         ("name", text(&answer["name"])),
@@ -334,6 +344,7 @@ fn shown(answer: &Value) -> String {
         ("strong consent required", flag("strong_consent_required")),
         ("an accept lasts", consent),
         ("a silent session ends after", silence),
+        ("a worker answers", answers),
         ("messages are kept", retention),
         ("revision", text(&answer["revision"])),
     ];

@@ -26,7 +26,8 @@ enum TokenCommand {
         /// The bearer, by id
         #[arg(long, value_name = "ID")]
         agent: String,
-        /// What a new bearer is; operators and customers are not in the directory [default: worker]
+        /// What a new bearer is; operators and customers are not in the directory. Without it, a
+        /// worker that takes no conversations unless it has an endpoint or is connected
         #[arg(long, value_enum)]
         kind: Option<Kind>,
         /// coordinator, researcher, executor, reviewer or integrator; may be repeated

@@ -5,6 +5,7 @@ mod answers;
 mod calling;
 mod hand_back;
 mod pauses;
+mod silent;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -95,13 +95,18 @@ impl Server {
     }
 
     /// A token made in the documented way, by the command line, while the server runs.
+    /// An agent without another kind is declared as a worker, which can be given conversations.
     pub fn token(&self, agent: &str, more: &[&str]) -> String {
-        let output = Command::new(env!("CARGO_BIN_EXE_tasuki"))
-            .args(["token", "create", "--agent", agent, "--data"])
-            .arg(&self.data)
-            .args(more)
-            .output()
-            .expect("the executable runs");
+        let create = |more: &[&str]| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_tasuki"));
+            command.args(["token", "create", "--agent", agent, "--data"]).arg(&self.data);
+            command.args(more).output().expect("the executable runs")
+        };
+        let worker = || create(&[more, &["--kind", "worker"]].concat());
+        let declared = (!more.contains(&"--kind")).then(worker);
+        // A known agent of another kind keeps it.
+        let declared = declared.filter(|output| output.status.success());
+        let output = declared.unwrap_or_else(|| create(more));
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).expect("a token is text").trim().to_owned()
     }

@@ -37,7 +37,8 @@ pub struct IssueInput {
     /// The bearer. It is registered as an agent if it is new, unless `kind` says that it is no
     /// agent.
     pub agent: AgentId,
-    /// Without it, `worker` for a new agent, and the kind of a known one.
+    /// Without it, `worker` for a new agent, and the kind of a known one. A worker that only has a
+    /// token made without a kind is given no conversations.
     #[serde(default)]
     pub kind: Option<TokenKind>,
     #[serde(default)]
@@ -134,6 +135,13 @@ async fn register_if_new(
     if let Some(Aggregate::Agent(known)) = gateway.engine.read().current(&stream).await?.as_deref()
     {
         return match wanted {
+            // Who names the kind declares that it takes conversations.
+            Some(Kind::Worker) if known.kind == Kind::Worker && known.undeclared => {
+                let (kind, profile) = (Kind::Worker, known.profile.clone());
+                let register = step::Command::Agent(agent::Command::Register { kind, profile });
+                gateway.engine.submit(&asker.caller, stream, register, None).await?;
+                Ok(())
+            }
             Some(wanted) if wanted != known.kind => Err(Problem::new(
                 "already_exists",
                 format!("kind: agent `{}` exists already, as a {}", known.id, known.kind.as_str()),
@@ -142,9 +150,9 @@ async fn register_if_new(
             Some(_) | None => Ok(()),
         };
     }
-    let register = agent::Command::Register {
-        kind: wanted.unwrap_or(Kind::Worker),
-        profile: agent::Profile::default(),
+    let register = match wanted {
+        Some(kind) => agent::Command::Register { kind, profile: agent::Profile::default() },
+        None => agent::Command::Introduce,
     };
     gateway.engine.submit(&asker.caller, stream, step::Command::Agent(register), None).await?;
     Ok(())

@@ -75,7 +75,7 @@ pub async fn list(
     };
     let page =
         gateway.engine.read().list(&asker.caller.teamspace, ListOf::Agents, before, limit).await?;
-    let agents = page.items.iter().filter_map(|item| view::agent(&asker.caller, item));
+    let agents = page.items.iter().filter_map(|item| view::agent(&gateway, &asker.caller, item));
     Ok(Json(ListPage {
         items: agents.filter(is_wanted).collect(),
         next_cursor: cursors::next_row(&gateway, &asker.caller, "agents", page.next),
@@ -122,6 +122,6 @@ pub async fn set_roles(
 
 pub async fn read(gateway: &Gateway, caller: &Caller, id: AgentId) -> Result<AgentView, Problem> {
     let item = gateway.engine.read().item(&stream(&caller.teamspace, id)).await?;
-    let view = item.as_ref().and_then(|item| view::agent(caller, item));
+    let view = item.as_ref().and_then(|item| view::agent(gateway, caller, item));
     view.ok_or_else(|| Problem::not_found("agent"))
 }

@@ -9,6 +9,8 @@ use protocol::visibility::details::sees_urls;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::http::shared::gateway::Gateway;
+
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct AgentView {
     pub agent: String,
@@ -18,6 +20,13 @@ pub struct AgentView {
     pub identity: agent::AgentIdentity,
     /// How many conversations it holds at once; `null` for any number.
     pub capacity: Option<u16>,
+    /// Whether conversations can be given to it: to a worker that was declared, that has an
+    /// endpoint, or that is connected; and to the people of a queue.
+    pub takes_conversations: bool,
+    /// Of a worker: the ways in which a turn reaches it at once. Without one, it must ask for
+    /// what was said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reached_by: Option<Vec<ReachedBy>>,
     /// Of a human: whether it is there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub presence: Option<agent::Presence>,
@@ -44,13 +53,35 @@ pub struct AgentView {
     pub changed_at: String,
 }
 
-pub fn agent(caller: &Caller, item: &Item) -> Option<AgentView> {
+/// How a turn reaches a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReachedBy {
+    Endpoint,
+    /// It has a connection open.
+    Connection,
+}
+
+pub fn agent(gateway: &Gateway, caller: &Caller, item: &Item) -> Option<AgentView> {
     let State::Agent(agent) = item.state.as_ref() else { return None };
     let human = Some(agent).filter(|agent| agent.kind == agent::Kind::Human);
     let by = agent.attendance.by.as_ref();
     Some(AgentView {
         identity: agent.identity(),
         capacity: agent.capacity(),
+        takes_conversations: match agent.kind {
+            agent::Kind::Worker => agent.is_target(),
+            agent::Kind::Queue => true,
+            agent::Kind::Human => agent.is_available(),
+            agent::Kind::System => false,
+        },
+        reached_by: (agent.kind == agent::Kind::Worker).then(|| {
+            let connections = gateway.engine.queues();
+            let is_connected = connections.is_connected(&caller.teamspace, &agent.id);
+            let endpoint = agent.endpoint.is_some().then_some(ReachedBy::Endpoint);
+            let connection = is_connected.then_some(ReachedBy::Connection);
+            endpoint.into_iter().chain(connection).collect()
+        }),
         presence: human.map(|human| human.presence()),
         presence_said: human.map(|human| human.attendance.said),
         presence_by: by.map(ToString::to_string),

@@ -47,6 +47,9 @@ pub async fn announcements(
             | Event::SignalsObserved(_)
             | Event::Delivered(_)
             | Event::Unreached(_)
+            | Event::HolderSilent(_)
+            | Event::Extended(_)
+            | Event::ReplyOverdue(_)
             | Event::Callback(_)
             | Event::Closed(_),
         )

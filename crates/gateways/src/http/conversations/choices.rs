@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use engine::ports::store::ListOf;
-use protocol::agent::{Agent, AgentIdentity, Kind};
+use protocol::agent::{Agent, AgentIdentity};
 use protocol::ids::ConversationId;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -41,7 +41,7 @@ pub async fn list(
     let before = cursors::row_before(&gateway, caller, "choices", input.cursor.as_deref())?;
     let page = gateway.engine.read().list(&caller.teamspace, ListOf::Agents, before, limit).await?;
     let agents = page.items.iter().filter_map(|item| item.state.as_agent());
-    let is_choice = |agent: &&Agent| agent.kind == Kind::Worker && agent.profile.user_selectable;
+    let is_choice = |agent: &&Agent| agent.is_target() && agent.profile.user_selectable;
     let choices = agents.filter(is_choice).map(|agent| ChoiceView {
         agent: agent.identity(),
         languages: agent.profile.languages.clone(),

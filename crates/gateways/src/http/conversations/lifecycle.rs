@@ -11,6 +11,7 @@ use protocol::conversation::command::{Open, Route, Say};
 use protocol::conversation::event::How;
 use protocol::conversation::{Command, Status};
 use protocol::ids::{AgentId, ConversationId};
+use protocol::json::INTEGER_MAX;
 use protocol::notes::NOTES_BYTES_MAX;
 use protocol::visibility::details::{Listed, listed_conversations, may_issue_customer_token};
 use protocol::warning::Warning;
@@ -100,6 +101,16 @@ pub struct CloseInput {
     #[serde(default)]
     #[schemars(transform = form::bytes(NOTES_BYTES_MAX))]
     pub reason: Option<String>,
+}
+
+/// A sign of work. It needs no `Idempotency-Key` to be repeated: only some signs are recorded.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProgressInput {
+    /// The epoch in which the holder works; the current one when absent.
+    #[serde(default)]
+    #[schemars(transform = form::range(1, INTEGER_MAX))]
+    pub epoch: Option<u64>,
 }
 
 impl FreeText for CloseInput {
@@ -201,6 +212,18 @@ pub async fn route(
     let (write, route) = write.split();
     let key = write.key.for_action("route", Some(&id.to_string()));
     let command = Command::Route(Box::new(route));
+    let done = submit(&gateway, &write.asker.caller, id, command, key).await?;
+    Ok(Json(taken(id, &done)))
+}
+
+pub async fn progress(
+    State(gateway): State<Gateway>,
+    Named(id): Named<ConversationId>,
+    write: Write<ProgressInput>,
+) -> Result<Json<Taken>, Problem> {
+    let (write, ProgressInput { epoch }) = write.split();
+    let key = write.key.for_action("show_progress", Some(&id.to_string()));
+    let command = Command::ShowProgress { epoch };
     let done = submit(&gateway, &write.asker.caller, id, command, key).await?;
     Ok(Json(taken(id, &done)))
 }

@@ -7,7 +7,7 @@ use crate::http::conversations::by_tools::{CalledInput, CalledView, ToolsInput, 
 use crate::http::conversations::choices::ChoiceView;
 use crate::http::conversations::erase::{EraseConversationInput, ErasedView};
 use crate::http::conversations::lifecycle::{
-    AgentChanged, CloseInput, ConversationOpened, ListInput, SelectInput, Taken,
+    AgentChanged, CloseInput, ConversationOpened, ListInput, ProgressInput, SelectInput, Taken,
 };
 use crate::http::conversations::model_history::{HistoryInput, HistoryView};
 use crate::http::conversations::transcript::{LineView, TranscriptInput};
@@ -16,7 +16,7 @@ use crate::http::shared::input::Nothing;
 use crate::http::shared::operation::{Operation, Response, Who, action, read, schema};
 use crate::http::shared::paging::{ListPage, PageInput};
 
-pub const CONVERSATIONS: [Operation; 18] = [
+pub const CONVERSATIONS: [Operation; 19] = [
     Operation {
         query: Some(schema::<ListInput>),
         response: Response::Json(schema::<ListPage<ConversationView>>),
@@ -103,6 +103,16 @@ pub const CONVERSATIONS: [Operation; 18] = [
             "observe_signals",
             "A program outside says how a message of the customer sounds.",
             schema::<ObserveSignals>,
+        )
+    },
+    Operation {
+        who: Who::Party,
+        response: Response::Json(schema::<Taken>),
+        ..action(
+            "/v1/conversations/{conversation}/progress",
+            "show_progress",
+            "The holder shows that it is working on its answer.",
+            schema::<ProgressInput>,
         )
     },
     Operation {

@@ -6,6 +6,7 @@ use engine::ports::store::Sequenced;
 use protocol::agent::{Agent, Kind};
 use protocol::callback;
 use protocol::caller::Caller;
+use protocol::conversation::event::ReplyOverdue;
 use protocol::conversation::{Conversation, Event as ConversationEvent};
 use protocol::ids::{AgentId, ConversationId, TeamspaceId};
 use protocol::ledger::Subject;
@@ -44,7 +45,9 @@ pub async fn queue_changed(
 ) -> Result<Vec<Value>, Problem> {
     let entry = &line.entry;
     let Subject::Conversation(id) = entry.stream.subject else { return Ok(Vec::new()) };
-    let is_told = entry.name.starts_with("transfer.") || entry.name.starts_with("callback.");
+    let is_told = entry.name.starts_with("transfer.")
+        || entry.name.starts_with("callback.")
+        || entry.name == "conversation.reply_overdue";
     if !is_told || entry.stream.teamspace != caller.teamspace {
         return Ok(Vec::new());
     }
@@ -56,6 +59,9 @@ pub async fn queue_changed(
         Some(ConversationEvent::Transfer(event)) => event,
         Some(ConversationEvent::Callback(event)) => {
             return callback_changed(gateway, &person, id, line, &event).await;
+        }
+        Some(ConversationEvent::ReplyOverdue(overdue)) => {
+            return reply_overdue(gateway, &person, id, line, &overdue).await;
         }
         Some(_) | None => return Ok(Vec::new()),
     };
@@ -158,6 +164,34 @@ async fn callback_changed(
         }
     }
     Ok(vec![frame])
+}
+
+/// A person of a queue of the caller left a customer without a reply: they themselves are told, and
+/// the others of the queue, with who supervises it.
+async fn reply_overdue(
+    gateway: &Gateway,
+    person: &Agent,
+    id: ConversationId,
+    line: &Sequenced,
+    overdue: &ReplyOverdue,
+) -> Result<Vec<Value>, Problem> {
+    let entry = &line.entry;
+    let teamspace = &entry.stream.teamspace;
+    let queue = of_kind(gateway, teamspace, &overdue.queue, Kind::Queue).await?;
+    let is_theirs = person.id == overdue.holder;
+    if !is_theirs && !queue.is_some_and(|queue| serves(person, &queue)) {
+        return Ok(Vec::new());
+    }
+    Ok(vec![json!({
+        "type": "queue_changed",
+        "queue": overdue.queue,
+        "sessionId": id.to_string(),
+        "status": "reply_overdue",
+        "targetAgent": identity(gateway, teamspace, &overdue.holder).await?,
+        "waitingSince": overdue.since.to_string(),
+        "eventId": format!("{id}/{}", entry.position),
+        "timestamp": entry.at.to_string(),
+    })])
 }
 
 async fn changes(

@@ -36,8 +36,9 @@ pub async fn tools_of(
     let members: Vec<AgentId> = match topology {
         Topology::Free => {
             let workers = agents(gateway, teamspace, Kind::Worker, TARGETS_MAX + 1).await?;
-            let others = workers.into_iter().filter(|worker| worker.id != *from);
-            return handoff_tools(others.map(target).collect());
+            let mut others = workers;
+            others.retain(|worker| worker.id != *from && worker.is_target());
+            return handoff_tools(others.into_iter().map(target).collect());
         }
         Topology::Supervisor { supervisor, workers } => {
             workers.iter().chain([supervisor]).cloned().collect()

@@ -8,7 +8,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use engine::ports::store::Sequenced;
 use protocol::caller::Caller;
-use protocol::conversation::event::{Routed, Said, Speaker};
+use protocol::conversation::event::{HolderSilent, Routed, Said, Speaker};
 use protocol::conversation::part::{Attachment, Part};
 use protocol::conversation::reader::Reader;
 use protocol::conversation::{Event, customer_text};
@@ -211,6 +211,10 @@ async fn shown(
             let part = transfer(names, id, &routed).await?;
             (Some(From::System), Some(routed.epoch), vec![part], None)
         }
+        Some(Event::HolderSilent(silent)) => {
+            let part = silence(names, &silent).await?;
+            (Some(From::System), Some(silent.epoch), vec![part], None)
+        }
         Some(Event::Transfer(event)) => to_people::shown(names, id, &event, line).await?,
         Some(
             Event::Opened(_)
@@ -219,6 +223,8 @@ async fn shown(
             | Event::SignalsObserved(_)
             | Event::Delivered(_)
             | Event::Unreached(_)
+            | Event::Extended(_)
+            | Event::ReplyOverdue(_)
             | Event::Callback(_)
             | Event::Closed(_),
         )
@@ -241,6 +247,27 @@ fn parts_of(id: ConversationId, said: &Said) -> Vec<Value> {
         }),
     });
     shown.collect()
+}
+
+/// That a bot was silent, as a text in the language of the customer. Colleagues also see the facts.
+async fn silence(names: &mut DisplayNames<'_>, silent: &HolderSilent) -> Result<Value, Problem> {
+    let from = names.of(&silent.holder).await?.agent_name;
+    let to = match silent.next.asked() {
+        Some(next) => names.of(next).await?.agent_name,
+        None => String::new(),
+    };
+    let text = customer_text::of_silence(silent, names.language.as_deref(), &from, &to);
+    let mut part = json!({ "type": "text", "text": text });
+    if sees_inside(names.caller) {
+        part["silence"] = json!({
+            "agent": silent.holder,
+            "owed": silent.owed,
+            "since": silent.since.to_string(),
+            "within": silent.within,
+            "next": silent.next,
+        });
+    }
+    Ok(part)
 }
 
 /// An `AgentTransferPart`. The reason and the context for the next agent are not for the customer,

@@ -11,7 +11,7 @@ pub fn of(id: &str) -> &'static str {
     all.find(|(known, _)| *known == id).map_or("", |(_, text)| text)
 }
 
-const DESCRIPTIONS: [(&str, &str); 84] = [
+const DESCRIPTIONS: [(&str, &str); 85] = [
     (
         "list_conversations",
         "An agent sees the conversations that it holds; coordinators and operators see all \
@@ -47,6 +47,12 @@ const DESCRIPTIONS: [(&str, &str); 84] = [
         "route_conversation",
         "The next epoch begins with the new holder; `human` asks for a person. A conversation \
          that goes round in circles goes to a person instead.",
+    ),
+    (
+        "show_progress",
+        "Gives a bot more time to answer, up to ten times its limit in all. A typing notice over \
+         the WebSocket does the same. Repeat it as often as you like: it is recorded at most \
+         once per half of the limit.",
     ),
     (
         "list_choices",

@@ -4,10 +4,13 @@
 use std::collections::VecDeque;
 use std::pin::Pin;
 
+use engine::road::submit::SubmitError;
 use protocol::caller::{Caller, Principal};
+use protocol::conversation::Command as ConversationCommand;
+use protocol::conversation::silence::Owed;
 use protocol::conversation::state::{Side, conversation_of};
 use protocol::ids::ConversationId;
-use protocol::step::State;
+use protocol::step::{self, State};
 use protocol::time::{Span, Time};
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -336,6 +339,17 @@ impl OpenSocket {
         });
         if conversation.closed.is_some() || is_repeated {
             return Ok(());
+        }
+        // A bot that types has more time to answer. Most notices give it none, and write nothing.
+        let is_sign = |owed: &Owed| asked.on && owed.extended(now).is_some();
+        if whom == Who::Customer && conversation.wait.owed.as_ref().is_some_and(is_sign) {
+            let command = ConversationCommand::ShowProgress { epoch: Some(conversation.epoch) };
+            let command = step::Command::Conversation(command);
+            // If it has changed hands meanwhile, the notice is only late.
+            match gateway.engine.submit(caller, stream.clone(), command, None).await {
+                Ok(_) | Err(SubmitError::Rejected(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
         let frame = json!({ "typing": {
             "conversation": id.to_string(),

@@ -57,12 +57,18 @@ pub(super) fn set(
     Ok(vec![Event::PresenceChanged(PresenceChanged { presence, by, until })])
 }
 
-/// Only humans have a grace period; the reachability of others does not depend on connections.
+/// Only humans have a grace period. The connections of a worker are recorded only while nothing
+/// else makes it a target for conversations.
 pub(super) fn connected(state: Option<&Agent>, caller: &Caller) -> Result<Vec<Event>, Rejection> {
     by_the_server(caller, "say that an agent is connected")?;
     let agent = state.ok_or(Rejection::NotFound { what: "agent" })?;
     match (agent.kind, agent.attendance.reach) {
         (Kind::Human, Reach::Gone | Reach::Lost { .. } | Reach::Said { .. }) => {
+            Ok(vec![Event::Connected(Connected {})])
+        }
+        (Kind::Worker, Reach::Gone | Reach::Lost { .. } | Reach::Said { .. })
+            if agent.undeclared =>
+        {
             Ok(vec![Event::Connected(Connected {})])
         }
         (Kind::Human, Reach::Connected) | (Kind::Worker | Kind::System | Kind::Queue, _) => {

@@ -7,6 +7,7 @@ use crate::agent::{
     RolesChanged, Skill, WakeChanged,
 };
 use crate::caller::Role;
+use crate::conversation::silence::ANSWER_WITHIN_DEFAULT;
 use crate::handoff::notice_kind::NoticeKind;
 use crate::tools::history_form::HistoryForm;
 
@@ -30,7 +31,11 @@ pub fn agent_shapes() -> Vec<(&'static str, Event)> {
         team: "Mending".to_owned(),
         ..most.clone()
     };
-    let registered = |profile| Event::Registered(Registered { kind: Kind::Worker, profile });
+    let registered = |profile| Registered { kind: Kind::Worker, profile, undeclared: false };
+    let limit = Some(ANSWER_WITHIN_DEFAULT);
+    let limited = Profile { answer_within: limit, ..Profile::default() };
+    let introduced = Registered { undeclared: true, ..registered(Profile::default()) };
+    let registered = |profile| Event::Registered(registered(profile));
     let roles_changed = |before: Option<Role>| {
         let before = before.map(|role| [role].into_iter().collect());
         Event::RolesChanged(RolesChanged { roles: [Role::Executor].into_iter().collect(), before })
@@ -49,6 +54,8 @@ pub fn agent_shapes() -> Vec<(&'static str, Event)> {
         ("least", registered(Profile::default())),
         ("most", registered(most)),
         ("routed", registered(routed)),
+        ("limited", registered(limited)),
+        ("introduced", Event::Registered(introduced)),
         ("least", roles_changed(None)),
         ("most", roles_changed(Some(Role::Reviewer))),
         ("least", Event::WakeChanged(WakeChanged { url: None })),

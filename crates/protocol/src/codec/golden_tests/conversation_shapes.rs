@@ -2,14 +2,15 @@
 
 use serde_json::json;
 
-use super::handoff_shapes::agent;
+use super::handoff_shapes::{agent, time};
 use crate::conversation::Event as ConversationEvent;
 use crate::conversation::event::{
-    Closed, Delivered, How, NotHeard, Opened, Routed, Said, SignalsObserved, Speaker, Unreached,
-    Updated, is_line,
+    Closed, Delivered, Extended, Fallback, HolderSilent, How, NotHeard, Opened, ReplyOverdue,
+    Routed, Said, SignalsObserved, Speaker, Unreached, Updated, is_line,
 };
 use crate::conversation::not_heard::Why;
 use crate::conversation::part::{Attachment, Part, Text};
+use crate::conversation::silence::{ANSWER_WITHIN_DEFAULT, OwedKind};
 use crate::conversation::state::{Customer, Setup};
 use crate::conversation::topology::Topology;
 use crate::conversation::turn_route::{TurnDecision, TurnOutcome, TurnRoute};
@@ -102,6 +103,7 @@ fn said() -> Vec<(&'static str, ConversationEvent)> {
         route: None,
         deliver: false,
         listener: None,
+        answer_within: None,
     };
     let most = Said {
         number: 2,
@@ -110,6 +112,7 @@ fn said() -> Vec<(&'static str, ConversationEvent)> {
         in_reply_to: Some(1),
         ..least.clone()
     };
+    let answer_within = Some(ANSWER_WITHIN_DEFAULT);
     let not_heard = |why| {
         ConversationEvent::NotHeard(NotHeard {
             holder: agent("carol"),
@@ -126,6 +129,7 @@ fn said() -> Vec<(&'static str, ConversationEvent)> {
             "listened",
             ConversationEvent::Said(Said { listener: Some(agent("ivan")), ..least.clone() }),
         ),
+        ("limited", ConversationEvent::Said(Said { answer_within, ..least.clone() })),
         ("least", ConversationEvent::Said(least)),
         ("most", ConversationEvent::Said(most)),
         ("least", not_heard(Why::EpochOutdated)),
@@ -148,6 +152,7 @@ fn routed() -> Vec<(&'static str, ConversationEvent)> {
         instead_of: None,
         route: None,
         deliver: false,
+        answer_within: None,
     };
     let most = Routed {
         how: How::SupervisorRouting,
@@ -232,6 +237,7 @@ fn with_graph() -> Vec<(&'static str, ConversationEvent)> {
         }),
         route: Some(route),
         deliver: false,
+        answer_within: None,
         listener: None,
     };
     let route = |outcome| TurnRoute {
@@ -262,6 +268,7 @@ fn with_graph() -> Vec<(&'static str, ConversationEvent)> {
         instead_of: None,
         route: Some(route(TurnOutcome::Moved)),
         deliver: false,
+        answer_within: None,
     };
     let choosing = Setup { customer_queues: vec![agent("billing")], ..setup.clone() };
     let choosing = Opened { holder: agent("bob"), setup: choosing };
@@ -286,8 +293,35 @@ fn told() -> Vec<(&'static str, ConversationEvent)> {
     let detail = "the agent cannot be reached".to_owned();
     let update = json!({ "bill": 7, "plan": null }).as_object().cloned().unwrap_or_default();
     let updated = Updated { holder: holder.clone(), epoch: 2, update };
+    let silent = HolderSilent {
+        holder: holder.clone(),
+        epoch: 2,
+        number: 6,
+        owed: OwedKind::Answer,
+        since: time(),
+        within: ANSWER_WITHIN_DEFAULT,
+        next: Fallback::Nothing,
+    };
+    let owed = OwedKind::Transfer;
+    let to_agent = HolderSilent { next: Fallback::Agent(agent("carol")), ..silent.clone() };
+    let next = Fallback::Queue(agent("default"));
+    let unkept = HolderSilent { owed, next, ..silent.clone() };
+    let extended = Extended { holder: holder.clone(), epoch: 2, until: time() };
+    let overdue = ReplyOverdue {
+        holder: agent("hana"),
+        epoch: 3,
+        queue: agent("default"),
+        message: 7,
+        since: time(),
+        within: ANSWER_WITHIN_DEFAULT,
+    };
     let unreached = Unreached { holder, epoch: 2, through: 5, detail };
     vec![
+        ("least", ConversationEvent::HolderSilent(silent)),
+        ("agent", ConversationEvent::HolderSilent(to_agent)),
+        ("unkept", ConversationEvent::HolderSilent(unkept)),
+        ("least", ConversationEvent::Extended(extended)),
+        ("least", ConversationEvent::ReplyOverdue(overdue)),
         ("least", ConversationEvent::Delivered(delivered)),
         ("least", ConversationEvent::Unreached(unreached)),
         ("least", ConversationEvent::Updated(updated)),

@@ -11,11 +11,13 @@ use crate::agent::{
     EndpointChanged, Event, Kind, NoticesMuted, NoticesRead, Presence, Profile, Registered, Skill,
 };
 use crate::handoff::notice_kind::NoticeKind;
+use crate::time::Span;
 use crate::tools::history_form::HistoryForm;
 
 pub fn agents() -> impl Strategy<Value = Event> {
-    let registered = (select(Kind::ALL.to_vec()), profiles())
-        .prop_map(|(kind, profile)| Event::Registered(Registered { kind, profile }));
+    let registered = (select(Kind::ALL.to_vec()), profiles(), any::<bool>()).prop_map(
+        |(kind, profile, undeclared)| Event::Registered(Registered { kind, profile, undeclared }),
+    );
     let said = (select(Presence::ALL.to_vec()), option::of(agent()), option::of(time()));
     prop_oneof![
         registered,
@@ -37,10 +39,12 @@ pub fn agents() -> impl Strategy<Value = Event> {
 fn profiles() -> impl Strategy<Value = Profile> {
     let card = (text(), text(), text(), text(), texts(), texts());
     let skill = (text(), any::<u8>()).prop_map(|(name, level)| Skill { name, level });
-    let routed = (any::<bool>(), option::of(any::<u16>()), vec(skill, 0..3), text());
+    let limits =
+        (option::of(any::<u16>()), option::of((0..90_000_i64).prop_map(Span::from_millis)));
+    let routed = (any::<bool>(), limits, vec(skill, 0..3), text());
     (card, routed).prop_map(|(card, routed)| {
         let (name, description, icon, color, capabilities, languages) = card;
-        let (user_selectable, capacity, skills, team) = routed;
+        let (user_selectable, (capacity, answer_within), skills, team) = routed;
         Profile {
             name,
             description,
@@ -50,6 +54,7 @@ fn profiles() -> impl Strategy<Value = Profile> {
             color,
             user_selectable,
             capacity,
+            answer_within,
             skills,
             team,
         }

@@ -6,14 +6,15 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value};
 
-use super::{agent, text};
+use super::{agent, text, time};
 use crate::conversation::Event as ConversationEvent;
 use crate::conversation::event::{
-    Closed, Delivered, How, NotHeard, Opened, Routed, Said, SignalsObserved, Speaker, Unreached,
-    Updated,
+    Closed, Delivered, Extended, Fallback, HolderSilent, How, NotHeard, Opened, ReplyOverdue,
+    Routed, Said, SignalsObserved, Speaker, Unreached, Updated,
 };
 use crate::conversation::not_heard::Why;
 use crate::conversation::part::{Attachment, Part, Text};
+use crate::conversation::silence::OwedKind;
 use crate::conversation::state::{Customer, Setup};
 use crate::conversation::topology::Topology;
 use crate::conversation::turn_route::{TurnDecision, TurnOutcome, TurnRoute};
@@ -21,6 +22,7 @@ use crate::ids::GraphId;
 use crate::route::graph::Scalar;
 use crate::signal::{Escalate, EscalationRule, EscalationRules, SignalKind, SignalScore};
 use crate::step::Event;
+use crate::time::Span;
 
 pub fn conversations() -> impl Strategy<Value = Event> {
     prop_oneof![
@@ -30,6 +32,9 @@ pub fn conversations() -> impl Strategy<Value = Event> {
         routed(),
         delivered(),
         unreached(),
+        holder_silent(),
+        extended(),
+        reply_overdue(),
         updated(),
         observed(),
         closed()
@@ -106,7 +111,7 @@ fn said() -> impl Strategy<Value = ConversationEvent> {
     let by = prop_oneof![Just(Speaker::Customer), agent().prop_map(Speaker::Agent)];
     let numbers = (any::<u64>(), any::<u64>(), option::of(any::<u64>()));
     let heard = (scores(), escalation(), option::of(route()));
-    let told = (any::<bool>(), option::of(agent()));
+    let told = (any::<bool>(), option::of(agent()), option::of(limit()));
     (agent(), by, parts(), numbers, heard, told).prop_map(
         |(
             holder,
@@ -114,7 +119,7 @@ fn said() -> impl Strategy<Value = ConversationEvent> {
             parts,
             (number, epoch, in_reply_to),
             (signals, escalation, route),
-            (deliver, listener),
+            (deliver, listener, answer_within),
         )| {
             ConversationEvent::Said(Said {
                 holder,
@@ -125,6 +130,7 @@ fn said() -> impl Strategy<Value = ConversationEvent> {
                 in_reply_to,
                 deliver,
                 listener,
+                answer_within,
                 signals,
                 escalation,
                 route,
@@ -143,8 +149,7 @@ fn not_heard() -> impl Strategy<Value = ConversationEvent> {
 }
 
 fn routed() -> impl Strategy<Value = ConversationEvent> {
-    let how =
-        select(vec![How::AgentHandoff, How::SupervisorRouting, How::UserSelection, How::Graph]);
+    let how = select(vec![How::AgentHandoff, How::UserSelection, How::Graph, How::NoAnswer]);
     let value = prop_oneof![
         Just(Value::Null),
         any::<i64>().prop_map(Value::from),
@@ -152,7 +157,7 @@ fn routed() -> impl Strategy<Value = ConversationEvent> {
     ];
     let update = vec((text(), value), 0..3).prop_map(Map::from_iter);
     let numbers = (any::<u64>(), any::<u64>(), any::<bool>());
-    let others = (option::of(agent()), option::of(route()));
+    let others = (option::of(agent()), option::of(route()), option::of(limit()));
     (agent(), agent(), numbers, how, text(), (text(), text()), update, others).prop_map(
         |(
             holder,
@@ -162,7 +167,7 @@ fn routed() -> impl Strategy<Value = ConversationEvent> {
             reason,
             (context, customer_text),
             update,
-            (instead_of, route),
+            (instead_of, route, answer_within),
         )| {
             ConversationEvent::Routed(Routed {
                 holder,
@@ -177,6 +182,7 @@ fn routed() -> impl Strategy<Value = ConversationEvent> {
                 instead_of,
                 route,
                 deliver,
+                answer_within,
             })
         },
     )
@@ -230,6 +236,40 @@ fn unreached() -> impl Strategy<Value = ConversationEvent> {
     (agent(), any::<u64>(), any::<u64>(), text()).prop_map(|(holder, epoch, through, detail)| {
         ConversationEvent::Unreached(Unreached { holder, epoch, through, detail })
     })
+}
+
+fn limit() -> impl Strategy<Value = Span> {
+    (0..90_000_i64).prop_map(Span::from_millis)
+}
+
+fn holder_silent() -> impl Strategy<Value = ConversationEvent> {
+    let owed = select(vec![OwedKind::Answer, OwedKind::Transfer]);
+    let next = prop_oneof![
+        agent().prop_map(Fallback::Agent),
+        agent().prop_map(Fallback::Queue),
+        Just(Fallback::Nothing)
+    ];
+    (agent(), any::<u64>(), any::<u64>(), owed, time(), limit(), next).prop_map(
+        |(holder, epoch, number, owed, since, within, next)| {
+            let silent = HolderSilent { holder, epoch, number, owed, since, within, next };
+            ConversationEvent::HolderSilent(silent)
+        },
+    )
+}
+
+fn extended() -> impl Strategy<Value = ConversationEvent> {
+    (agent(), any::<u64>(), time()).prop_map(|(holder, epoch, until)| {
+        ConversationEvent::Extended(Extended { holder, epoch, until })
+    })
+}
+
+fn reply_overdue() -> impl Strategy<Value = ConversationEvent> {
+    (agent(), any::<u64>(), agent(), any::<u64>(), time(), limit()).prop_map(
+        |(holder, epoch, queue, message, since, within)| {
+            let overdue = ReplyOverdue { holder, epoch, queue, message, since, within };
+            ConversationEvent::ReplyOverdue(overdue)
+        },
+    )
 }
 
 fn updated() -> impl Strategy<Value = ConversationEvent> {

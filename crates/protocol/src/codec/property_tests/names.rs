@@ -1,6 +1,6 @@
 //! The names of the events of handoffs and the other small aggregates, each of which is tried.
 
-pub const NAMES: [&str; 52] = [
+pub const NAMES: [&str; 55] = [
     "handoff.drafted",
     "handoff.proposed",
     "handoff.validation_started",
@@ -38,6 +38,9 @@ pub const NAMES: [&str; 52] = [
     "conversation.not_heard",
     "conversation.delivered",
     "conversation.unreached",
+    "conversation.holder_silent",
+    "conversation.extended",
+    "conversation.reply_overdue",
     "conversation.updated",
     "conversation.signals_observed",
     "conversation.routed",

@@ -1,5 +1,5 @@
-//! Requests for a person that no caller makes: by a graph, by a signal, because of a loop, or
-//! because the holder is unreachable.
+//! Requests for a person that no caller makes: by a graph, by a signal, because of a loop,
+//! or because the holder is unreachable or silent.
 
 use crate::conversation::event::Event;
 use crate::conversation::state::Conversation;
@@ -28,6 +28,8 @@ pub enum AskedBy {
     LoopGuard,
     /// The holder could not be reached at its endpoint.
     Unreached,
+    /// The holder did not answer in time.
+    Silent,
 }
 
 /// The events of a request for a person, given the conversation with all events so far; `None` if

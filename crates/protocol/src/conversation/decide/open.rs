@@ -1,6 +1,7 @@
 //! `open`: a conversation begins, held by an AI agent.
 
 use crate::agent::Kind;
+use crate::agent::kind::TARGET_EXPECTED;
 use crate::caller::Principal;
 use crate::conversation::command::Open;
 use crate::conversation::event::{Event, Opened};
@@ -52,9 +53,10 @@ pub fn decide(
         return Err(invalid(field, "an agent of the topology"));
     }
     let unknown = Rejection::UnknownAgent { field, agent: holder.clone() };
-    let kind = context.facts.agent.as_ref().map(|agent| agent.kind).ok_or(unknown)?;
-    match kind {
-        Kind::Worker => {}
+    let known = context.facts.agent.as_ref().ok_or(unknown)?;
+    match known.kind {
+        Kind::Worker if known.is_target() => {}
+        Kind::Worker => return Err(invalid(field, TARGET_EXPECTED)),
         // A supervisor routes, and may hold a conversation before a worker answers it.
         Kind::System if open.topology.supervisor() == Some(holder) => {}
         Kind::System | Kind::Human | Kind::Queue => {

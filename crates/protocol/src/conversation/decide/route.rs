@@ -9,12 +9,14 @@ use super::human::{self, Ask, AskedBy};
 use super::shared::open_to;
 use super::{close, say};
 use crate::agent::Kind;
+use crate::agent::kind::TARGET_EXPECTED;
 use crate::canonical;
 use crate::conversation::command::{Route, Say};
 use crate::conversation::customer_text;
 use crate::conversation::event::{Event, How, Routed, Updated};
 use crate::conversation::evolve::{evolve, merge};
 use crate::conversation::not_heard::Why;
+use crate::conversation::silence::limit_of;
 use crate::conversation::state::{Conversation, Side};
 use crate::facts::Context;
 use crate::ids::{AgentId, TransferId};
@@ -155,6 +157,7 @@ fn by_person(
         reason: check_text("reason", route.reason.as_deref())?.unwrap_or_default(),
         summary: check_text("context", route.context.as_deref())?.unwrap_or_default(),
         deliver: is_told(to, context),
+        answer_within: limit_of(to, None, context.facts),
     };
     Ok(transfer::decide::hand_on(conversation, transfer, asked))
 }
@@ -186,6 +189,7 @@ fn to_agent(
         }
     };
     let deliver = is_told(&to, context);
+    let answer_within = limit_of(&to, None, context.facts);
     Ok(vec![Event::Routed(Routed {
         holder: agent.clone(),
         to,
@@ -200,6 +204,7 @@ fn to_agent(
         instead_of,
         route: None,
         deliver,
+        answer_within,
     })])
 }
 
@@ -247,7 +252,7 @@ pub fn select(
     }
     let unknown = Rejection::UnknownAgent { field: "agent_id", agent: agent.clone() };
     let known = context.facts.agent.as_ref().ok_or(unknown)?;
-    let is_selectable = known.kind == Kind::Worker && known.profile.user_selectable;
+    let is_selectable = known.is_target() && known.profile.user_selectable;
     if !is_selectable {
         return Err(Rejection::NotSelectable { agent: agent.clone() });
     }
@@ -267,6 +272,7 @@ pub fn select(
         instead_of: None,
         route: None,
         deliver: is_told(agent, context),
+        answer_within: limit_of(agent, None, context.facts),
     })])
 }
 
@@ -277,9 +283,10 @@ fn check_target<'r>(
     context: Context<'_>,
 ) -> Result<&'r AgentId, Rejection> {
     let unknown = Rejection::UnknownAgent { field, agent: to.clone() };
-    let kind = context.facts.agent.as_ref().map(|agent| agent.kind).ok_or(unknown)?;
-    match kind {
-        Kind::Worker => {}
+    let known = context.facts.agent.as_ref().ok_or(unknown)?;
+    match known.kind {
+        Kind::Worker if known.is_target() => {}
+        Kind::Worker => return Err(invalid(field, TARGET_EXPECTED)),
         Kind::System if conversation.setup.topology.supervisor() == Some(to) => {}
         Kind::System => return Err(invalid(field, "a worker; a system agent is no target")),
         Kind::Human | Kind::Queue => {

@@ -6,11 +6,14 @@ use super::turn;
 use crate::conversation::command::Say;
 use crate::conversation::event::{Event, NotHeard, Said, Speaker};
 use crate::conversation::not_heard::Why;
-use crate::conversation::part;
+use crate::conversation::part::{self, Part};
+use crate::conversation::silence::limit_of;
 use crate::conversation::state::{Conversation, Side};
 use crate::facts::Context;
 use crate::ids::AgentId;
 use crate::rejection::Rejection;
+use crate::route::words::WordSet;
+use crate::signal::promise::promises_transfer;
 use crate::transfer::Transfer;
 
 /// How many messages out of turn are recorded in one epoch; more are refused without a record.
@@ -56,13 +59,34 @@ pub fn decide(
         in_reply_to: say.in_reply_to,
         deliver,
         listener: conversation.open_transfer().and_then(Transfer::listener).cloned(),
+        answer_within: None,
         signals: Vec::new(),
         escalation: None,
         route: None,
     };
+    // People and queues hold a conversation only in a transfer. They have no limit.
+    let is_with_bot = conversation.open_transfer().is_none();
+    let graph = context.facts.turn.as_deref().and_then(|turn| turn.graph());
+    let limit = || limit_of(&conversation.holder, graph, context.facts).filter(|_| is_with_bot);
     Ok(match said.by {
-        Speaker::Customer => turn::follow(conversation, said, context),
-        Speaker::Agent(_) => vec![Event::Said(said)],
+        Speaker::Customer => {
+            let said = Said { answer_within: limit(), ..said };
+            turn::follow(conversation, said, context)
+        }
+        Speaker::Agent(_) => {
+            let answer_within = limit().filter(|_| is_promise(&said.parts, context));
+            vec![Event::Said(Said { answer_within, ..said })]
+        }
+    })
+}
+
+/// Whether the holder tells the customer that it transfers them.
+fn is_promise(parts: &[Part], context: Context<'_>) -> bool {
+    let none = WordSet::default();
+    let own = context.facts.graph.as_ref().map_or(&none, |graph| graph.promises());
+    parts.iter().any(|part| match part {
+        Part::Text(part) => promises_transfer(&part.text, own),
+        Part::Attachment(_) => false,
     })
 }
 
@@ -87,7 +111,7 @@ fn not_heard(
     agent: &AgentId,
     epoch: u64,
     why: Why,
-    parts: Vec<part::Part>,
+    parts: Vec<Part>,
 ) -> Result<Vec<Event>, Rejection> {
     if conversation.turn.refused >= NOT_HEARD_MAX {
         let holder = conversation.holder.clone();

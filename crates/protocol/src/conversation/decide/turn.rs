@@ -4,10 +4,11 @@
 use serde_json::Map;
 
 use super::human::{self, Ask, AskedBy};
-use crate::agent::Kind;
+use crate::agent::{Agent, Kind};
 use crate::conversation::event::{Event, How, Routed, Said};
 use crate::conversation::evolve::evolve;
 use crate::conversation::graph::{TurnAnswer, TurnFacts};
+use crate::conversation::silence::limit_of;
 use crate::conversation::state::Conversation;
 use crate::conversation::turn_route::{TurnOutcome, TurnRoute};
 use crate::facts::Context;
@@ -52,7 +53,7 @@ fn route(
     let outcome = match answer.agent() {
         None => return to_a_person(conversation, said, turn, answer, context),
         Some(agent) if *agent == conversation.holder => TurnOutcome::Stayed,
-        Some(agent) if turn.target.as_ref().is_some_and(|it| it.kind == Kind::Worker) => {
+        Some(agent) if turn.target.as_ref().is_some_and(Agent::is_target) => {
             let route = answer.route(TurnOutcome::Moved);
             let routed = Routed {
                 holder: conversation.holder.clone(),
@@ -67,6 +68,7 @@ fn route(
                 instead_of: None,
                 route: Some(route),
                 deliver: turn.target.as_ref().is_some_and(|agent| agent.endpoint.is_some()),
+                answer_within: limit_of(agent, Some(&answer.graph), context.facts),
             };
             return joined(said, vec![Event::Routed(routed)]);
         }

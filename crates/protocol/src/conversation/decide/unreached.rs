@@ -6,6 +6,7 @@ use serde_json::Map;
 
 use super::human::{self, Ask, AskedBy};
 use crate::conversation::event::{Event, How, Routed};
+use crate::conversation::silence::limit_of;
 use crate::conversation::state::Conversation;
 use crate::facts::Context;
 use crate::transfer::state::Stage;
@@ -35,6 +36,7 @@ pub fn next_hands(conversation: &Conversation, context: Context<'_>) -> Vec<Even
         instead_of: None,
         route: None,
         deliver: context.facts.at_endpoint.contains(to),
+        answer_within: limit_of(to, None, context.facts),
     })]
 }
 

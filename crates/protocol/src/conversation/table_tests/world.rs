@@ -1,6 +1,6 @@
 //! One conversation, and a script that runs against it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -17,7 +17,8 @@ use crate::ledger::{Recorded, Stream, Subject};
 use crate::rejection::Rejection;
 use crate::signal::hear;
 use crate::step::{self, Change, Context, Directory, Facts, State};
-use crate::time::Time;
+use crate::teamspace::Settings;
+use crate::time::{Span, Time};
 
 pub struct World {
     pub state: Option<State>,
@@ -30,6 +31,9 @@ pub struct World {
     pub now: Time,
     /// The queue of people; `None` if no person can be asked.
     pub queue: Option<Agent>,
+    /// The limits of agents that have one of their own.
+    pub limits: BTreeMap<AgentId, Span>,
+    pub settings: Settings,
 }
 
 impl World {
@@ -43,6 +47,8 @@ impl World {
             detail: String::new(),
             now,
             queue: None,
+            limits: BTreeMap::new(),
+            settings: Settings::default(),
         }
     }
 
@@ -73,7 +79,7 @@ impl World {
     }
 
     /// Runs one line; returns the result, or the code of the rejection.
-    fn line(&mut self, line: &str) -> String {
+    pub fn line(&mut self, line: &str) -> String {
         let mut words = line.split(' ');
         let (who, verb) = (words.next().expect("a caller"), words.next().expect("a verb"));
         let mut fields = json!({});
@@ -106,6 +112,14 @@ impl World {
                 through: read(fields["through"].take()),
                 detail: "down".to_owned(),
             },
+            "show_progress" => {
+                let epoch = fields.get("epoch").and_then(Value::as_u64);
+                Command::ShowProgress { epoch }
+            }
+            "miss_answer" => {
+                let owed = self.conversation().wait.owed;
+                Command::MissAnswer { due: owed.map_or(self.now, |owed| owed.until) }
+            }
             "erase" => {
                 let position = read(fields["position"].take());
                 let erase = step::Command::Erase { position, reason: "asked".to_owned() };
@@ -184,6 +198,10 @@ impl World {
             "conversation.updated" => format!("updated {}", body["update"]),
             "conversation.closed" => "closed".to_owned(),
             "conversation.delivered" => "delivered".to_owned(),
+            "conversation.holder_silent" => {
+                format!("{place} #{number} silent owed={} next={}", body["owed"], body["next"])
+            }
+            "conversation.extended" => "extended".to_owned(),
             "conversation.unreached" => "unreached".to_owned(),
             "ledger.erased" => "erased".to_owned(),
             other => panic!("{other}"),
@@ -197,6 +215,13 @@ impl World {
         let graph = self.graph.clone().filter(|_| needs.graph.is_some());
         let first = graph.as_ref().and_then(|graph| graph.compiled().first().cloned());
         let agent = needs.agent.or(first).and_then(known);
+        let limits = &self.limits;
+        let known = |id: AgentId| {
+            let mut agent = known(id)?;
+            agent.profile.answer_within = limits.get(&agent.id).copied();
+            Some(agent)
+        };
+        let agent = agent.and_then(|agent| known(agent.id));
         let turn = needs.turn.filter(|_| who == "customer").map(|asked| {
             let graph = self.graph.clone().filter(|_| asked.graph.is_some());
             let answer = graph.map(|graph| asked.answered_by(graph, &|| false));
@@ -214,7 +239,14 @@ impl World {
         let named = named.into_iter();
         let at_endpoint = named.filter(|it| it.endpoint.is_some()).map(|it| it.id).collect();
         let queue = self.queue.clone().filter(|_| needs.queue.is_some() || turn.is_some());
+        let steps = graph.iter().flat_map(|graph| graph.fallbacks());
+        let named_fallbacks = needs.fallbacks.unwrap_or_default();
+        let fallbacks: Vec<Agent> =
+            steps.chain(named_fallbacks).filter_map(known).chain(self.queue.clone()).collect();
+        let answer_within = self.limits.clone();
+        let settings = self.settings;
         let facts = Facts { agent, graph, turn, at_endpoint, kinds, queue, ..Facts::default() };
+        let facts = Facts { answer_within, fallbacks, settings, ..facts };
         let now = self.now;
         let context = Context { caller: &caller, now, facts: &facts };
         let teamspace = TeamspaceId::default_teamspace();
@@ -251,7 +283,8 @@ fn known(id: AgentId) -> Option<Agent> {
     let profile = Profile { user_selectable, ..Profile::default() };
     let endpoint = ["erin", "eve"].contains(&id.as_str());
     let endpoint = endpoint.then(|| "https://agents.example/turns".to_owned());
-    Some(Agent { endpoint, ..Agent::new(id, kind, profile) })
+    let undeclared = id.as_str() == "fresh";
+    Some(Agent { endpoint, undeclared, ..Agent::new(id, kind, profile) })
 }
 
 fn conversation_id(number: u32) -> ConversationId {

@@ -107,6 +107,9 @@ pub fn steps(conversation: ConversationId, lines: &[TranscriptLine]) -> Vec<Step
                 | Event::SignalsObserved(_)
                 | Event::Delivered(_)
                 | Event::Unreached(_)
+                | Event::HolderSilent(_)
+                | Event::Extended(_)
+                | Event::ReplyOverdue(_)
                 | Event::Callback(_)
                 | Event::Closed(_),
             )
@@ -130,6 +133,9 @@ fn next_holder(event: &Event) -> Option<&AgentId> {
         | Event::NotHeard(_)
         | Event::Updated(_)
         | Event::SignalsObserved(_)
+        | Event::HolderSilent(_)
+        | Event::Extended(_)
+        | Event::ReplyOverdue(_)
         | Event::Delivered(_)
         | Event::Unreached(_)
         | Event::Callback(_)
@@ -168,6 +174,7 @@ fn route(routed: &Routed) -> Handoff {
         None => {
             let why = match routed.how {
                 How::AgentHandoff | How::SupervisorRouting => "",
+                How::NoAnswer => ": the agent before did not answer the customer in time",
                 How::UserSelection => ": the customer chose this agent",
                 How::Graph => ": a rule chose this agent for the message of the customer",
             };

@@ -4,14 +4,17 @@
 use super::hold::gone_or;
 use super::shared::{TransferAct, events};
 use crate::agent::Kind;
+use crate::agent::kind::TARGET_EXPECTED;
 use crate::caller::Principal;
 use crate::conversation::Conversation;
 use crate::conversation::event::{Closed, Event as ConversationEvent};
+use crate::conversation::silence::limit_of;
 use crate::conversation::state::Side;
 use crate::facts::Context;
 use crate::ids::AgentId;
 use crate::notes::check_text;
 use crate::rejection::Rejection;
+use crate::time::Span;
 use crate::transfer::event::{Event, LegEnded, Over, WhyLegEnded};
 use crate::transfer::state::{LegStage, Outcome, Transfer};
 use crate::transfer::status::Action;
@@ -43,13 +46,18 @@ pub fn complete(
     };
     let known = asked.context.facts.agent.as_ref();
     let unknown = Rejection::UnknownAgent { field: "to", agent: to.clone() };
-    let kind = known.map(|agent| agent.kind).ok_or(unknown)?;
-    if kind != Kind::Worker {
+    let known = known.ok_or(unknown)?;
+    if known.kind == Kind::Worker && !known.is_target() {
+        let expected = TARGET_EXPECTED.to_owned();
+        return Err(Rejection::SchemaInvalid { field: "to".to_owned(), expected });
+    }
+    if known.kind != Kind::Worker {
         let expected = "a worker; people and queues are asked with `transfer`".to_owned();
         return Err(Rejection::SchemaInvalid { field: "to".to_owned(), expected });
     }
-    let deliver = known.is_some_and(|agent| agent.endpoint.is_some());
-    let handed = HandOn { to, reason: String::new(), summary, deliver };
+    let deliver = known.endpoint.is_some();
+    let answer_within = limit_of(to, None, asked.context.facts);
+    let handed = HandOn { to, reason: String::new(), summary, deliver, answer_within };
     Ok(hand_on(asked.conversation, asked.transfer, handed))
 }
 
@@ -61,6 +69,8 @@ pub struct HandOn<'a> {
     pub summary: String,
     /// It is told at its endpoint.
     pub deliver: bool,
+    /// How long it has to answer what is unanswered.
+    pub answer_within: Option<Span>,
 }
 
 /// The transfer is completed, and another bot than the one before gets the conversation.
@@ -69,9 +79,10 @@ pub fn hand_on(
     transfer: &Transfer,
     handed: HandOn<'_>,
 ) -> Vec<ConversationEvent> {
-    let HandOn { to, reason, summary, deliver } = handed;
+    let HandOn { to, reason, summary, deliver, answer_within } = handed;
     let over = over(conversation, transfer, Outcome::Completed);
-    events([Event::Over(Over { to: to.clone(), reason, summary, deliver, ..over })])
+    let to = to.clone();
+    events([Event::Over(Over { to, reason, summary, deliver, answer_within, ..over })])
 }
 
 pub fn end(
@@ -160,7 +171,8 @@ pub fn on_close(conversation: &Conversation, reason: &str) -> Option<Conversatio
 pub(super) fn goes_back(asked: &TransferAct<'_>, outcome: Outcome) -> Over {
     let previous = &asked.transfer.terms.previous;
     let deliver = asked.context.facts.at_endpoint.contains(previous);
-    Over { deliver, ..over(asked.conversation, asked.transfer, outcome) }
+    let answer_within = limit_of(previous, None, asked.context.facts);
+    Over { deliver, answer_within, ..over(asked.conversation, asked.transfer, outcome) }
 }
 
 /// Cancels a transfer that waits, because of another event.
@@ -171,7 +183,9 @@ pub fn called_back_instead(
 ) -> ConversationEvent {
     let deliver = context.facts.at_endpoint.contains(&transfer.terms.previous);
     let over = over(conversation, transfer, Outcome::Cancelled);
-    ConversationEvent::Transfer(Event::Over(Over { deliver, is_for_callback: true, ..over }))
+    let answer_within = limit_of(&transfer.terms.previous, None, context.facts);
+    let over = Over { deliver, answer_within, is_for_callback: true, ..over };
+    ConversationEvent::Transfer(Event::Over(over))
 }
 
 fn over(conversation: &Conversation, transfer: &Transfer, outcome: Outcome) -> Over {
@@ -186,6 +200,7 @@ fn over(conversation: &Conversation, transfer: &Transfer, outcome: Outcome) -> O
         summary: String::new(),
         is_for_callback: false,
         deliver: false,
+        answer_within: None,
     }
 }
 

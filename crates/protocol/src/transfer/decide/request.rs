@@ -288,9 +288,10 @@ pub(super) fn check_open(
 }
 
 pub(super) fn limits(settings: &Settings, now: Time) -> Limits {
-    let Settings { ring, hold, wait, target, rings, .. } = *settings;
+    let Settings { ring, hold, wait, target, rings, reply_target, .. } = *settings;
     let gives_up_at = now.plus(wait);
-    Limits { ring, hold, wait, gives_up_at, target: Some(target), rings: Some(rings) }
+    let (target, rings) = (Some(target), Some(rings));
+    Limits { ring, hold, wait, gives_up_at, target, rings, reply_target }
 }
 
 /// The next overflow step that is still ahead.

@@ -36,7 +36,7 @@ const STATES: [(&str, Status); 4] = [
 
 /// All commands, from all kinds of callers. `HOLDER` has the conversation, `bob` had it before, and
 /// `carol` never had it.
-const ASKED: [&str; 18] = [
+const ASKED: [&str; 19] = [
     "customer say",
     "HOLDER say epoch=NOW",
     "bob say epoch=1",
@@ -47,6 +47,7 @@ const ASKED: [&str; 18] = [
     "HOLDER route update={\"bill\":7} epoch=NOW",
     "HOLDER route end=true epoch=NOW",
     "bob route goto=carol epoch=1",
+    "HOLDER show_progress epoch=NOW",
     "customer select agent=carol",
     "HOLDER select agent=carol",
     "customer request",

@@ -8,6 +8,7 @@ use crate::agent::presence::{Presence, Reach};
 use crate::agent::{Agent, Kind, Profile, free_slot, slot_prefix};
 use crate::caller::{Caller, Principal, Role};
 use crate::conversation::command::{Command as Asked, Open, Say};
+use crate::conversation::silence::REPLY;
 use crate::conversation::state::{Conversation, customer_name};
 use crate::ids::{AgentId, ConversationId, TeamspaceId, TransferId};
 use crate::ledger::{Stream, Subject};
@@ -93,7 +94,11 @@ impl World {
         due.sort_by_key(|deadline| deadline.due);
         let mut shown = "nothing".to_owned();
         for deadline in due {
-            let command = Asked::Transfer(Command::Elapse { due: deadline.due });
+            let due = deadline.due;
+            let command = match deadline.name == REPLY {
+                true => Asked::RemindPerson { due },
+                false => Asked::Transfer(Command::Elapse { due }),
+            };
             let submitted = self.submit("system", command);
             shown = self.shown(submitted);
         }
@@ -119,6 +124,7 @@ impl World {
                 let (epoch, detail) = (epoch.expect("an epoch"), "down".to_owned());
                 return Asked::NotDelivered { epoch, through, detail };
             }
+            "show_progress" => return Asked::ShowProgress { epoch },
             "select" => return Asked::Select { agent: read(fields["agent"].take()) },
             "route" => return Asked::Route(Box::new(read(fields))),
             "request" => {
@@ -296,12 +302,12 @@ pub fn name(text: &str) -> AgentId {
 /// `support`, `bills` (of the team `bills`), `night` (closed at this time) and `slow` (overflows
 /// into `support`) are queues. So are `brief`, `shy` and `stuck`, which give up after two rings:
 /// they overflow into `support`, nowhere, and into `night`; `ping` and `pong` into each other.
+/// `prompt` reminds people after two minutes.
 fn known(id: &AgentId) -> Option<Agent> {
     let kind = match id.as_str() {
         "hana" | "ivan" | "sue" | "olga" | "paul" => Kind::Human,
-        "support" | "bills" | "night" | "slow" | "brief" | "shy" | "stuck" | "ping" | "pong" => {
-            Kind::Queue
-        }
+        "support" | "bills" | "night" | "slow" | "brief" | "shy" | "stuck" | "ping" | "pong"
+        | "prompt" => Kind::Queue,
         "router" => Kind::System,
         "nobody" | "ghost" | "human" => return None,
         _ => Kind::Worker,
@@ -329,6 +335,7 @@ fn known(id: &AgentId) -> Option<Agent> {
         "brief" => json!({ "rings": 2, "patience": { "overflow": [
             { "after": "1h", "to": "support" }] } }),
         "shy" => json!({ "rings": 2 }),
+        "prompt" => json!({ "reply_target": "2m" }),
         "stuck" => json!({ "rings": 2, "patience": { "overflow": [
             { "after": "1h", "to": "night" }] } }),
         "ping" => json!({ "rings": 1, "ring": "1s", "wait": "24h", "patience": { "overflow": [

@@ -147,6 +147,7 @@ download_attachment   -      yes       yes     yes     gone      yes          go
 say                   -      yes       late    yes     gone      late         gone    not       gone
 route_conversation    -      not       late    yes     gone      late         gone    not       gone
 call_tools            -      not       late    yes     gone      late         gone    not       gone
+show_progress         -      not       late    yes     gone      late         gone    not       gone
 list_choices          -      yes       yes     yes     gone      yes          gone    yes       gone
 observe_signals       -      not       yes     yes     gone      yes          gone    yes       gone
 select_agent          -      yes       not     not     gone      not          gone    not       gone

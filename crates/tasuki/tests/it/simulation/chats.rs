@@ -259,6 +259,13 @@ impl Chat {
             ChatEvent::SignalsObserved(it) => return is_now(&it.holder, it.epoch).then_some(()),
             ChatEvent::Delivered(told) => return is_now(&told.holder, told.epoch).then_some(()),
             ChatEvent::Unreached(told) => return is_now(&told.holder, told.epoch).then_some(()),
+            ChatEvent::HolderSilent(silent) => {
+                let follows = is_now(&silent.holder, silent.epoch) && silent.number == next;
+                follows.then_some(())?;
+                self.lines.push(seq);
+            }
+            ChatEvent::Extended(it) => return is_now(&it.holder, it.epoch).then_some(()),
+            ChatEvent::ReplyOverdue(it) => return is_now(&it.holder, it.epoch).then_some(()),
             ChatEvent::Closed(_) => self.is_closed = true,
         }
         Some(())

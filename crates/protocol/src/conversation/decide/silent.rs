@@ -1,0 +1,177 @@
+//! The times that the server watches in a conversation: `miss_answer`, when a bot did not answer or
+//! did not transfer as it said; `remind_person`, when a person did not reply; and `show_progress`,
+//! by which a bot that is working gets more time.
+
+use serde_json::Map;
+
+use super::human::{self, Ask, AskedBy};
+use super::shared::open_to;
+use crate::agent::{Agent, Kind};
+use crate::caller::Principal;
+use crate::conversation::event::{
+    Event, Extended, Fallback, HolderSilent, How, ReplyOverdue, Routed,
+};
+use crate::conversation::evolve::evolve;
+use crate::conversation::not_heard::Why;
+use crate::conversation::silence::{Owed, OwedKind, limit_of};
+use crate::conversation::state::{Conversation, Side};
+use crate::facts::{Context, Facts};
+use crate::rejection::Rejection;
+use crate::time::Time;
+
+/// The holder let its time pass: the customer is told, and the next fallback gets the conversation.
+pub fn miss_answer(
+    state: Option<&Conversation>,
+    due: Time,
+    context: Context<'_>,
+) -> Result<Vec<Event>, Rejection> {
+    let conversation = watched(state, context)?;
+    // The state may have changed since the deadline was armed; then nothing happens.
+    let owed = conversation.wait.owed.filter(|owed| owed.until == due && due <= context.now);
+    let (Some(owed), None) = (owed, &conversation.closed) else { return Ok(Vec::new()) };
+    let mut next = context.facts.fallbacks.iter().filter_map(|fallback| {
+        let events = tried(conversation, owed, fallback, context)?;
+        let silent = silent(conversation, owed, named(fallback));
+        Some(std::iter::once(Event::HolderSilent(silent)).chain(events).collect())
+    });
+    Ok(next.next().unwrap_or_else(|| {
+        vec![Event::HolderSilent(silent(conversation, owed, Fallback::Nothing))]
+    }))
+}
+
+fn silent(conversation: &Conversation, owed: Owed, next: Fallback) -> HolderSilent {
+    HolderSilent {
+        holder: conversation.holder.clone(),
+        epoch: conversation.epoch,
+        number: conversation.transcript.count + 1,
+        owed: owed.what,
+        since: owed.since,
+        within: owed.within,
+        next,
+    }
+}
+
+fn named(fallback: &Agent) -> Fallback {
+    match fallback.kind {
+        Kind::Queue => Fallback::Queue(fallback.id.clone()),
+        Kind::Worker | Kind::System | Kind::Human => Fallback::Agent(fallback.id.clone()),
+    }
+}
+
+/// What follows if this fallback gets the conversation; `None` if it cannot, or was tried before.
+fn tried(
+    conversation: &Conversation,
+    owed: Owed,
+    fallback: &Agent,
+    context: Context<'_>,
+) -> Option<Vec<Event>> {
+    let was_tried = conversation.wait.tried.contains(&fallback.id);
+    if was_tried || fallback.id == conversation.holder {
+        return None;
+    }
+    let told = Event::HolderSilent(silent(conversation, owed, named(fallback)));
+    let told = evolve(conversation.id, Some(conversation.clone()), &told, context.now);
+    let told = told.expect("the conversation goes on");
+    match fallback.kind {
+        Kind::Queue => {
+            let reason = reason(owed);
+            let ask = Ask { by: AskedBy::Silent, reason, queue: None, instead_of: None };
+            let queue = Some(fallback.clone());
+            let facts = Facts { queue, ..context.facts.clone() };
+            human::ask(&told, &ask, Context { facts: &facts, ..context })
+        }
+        Kind::Worker if !fallback.is_target() => None,
+        Kind::Worker | Kind::System => Some(vec![Event::Routed(Routed {
+            holder: conversation.holder.clone(),
+            to: fallback.id.clone(),
+            number: told.transcript.count + 1,
+            epoch: conversation.epoch + 1,
+            how: How::NoAnswer,
+            reason: reason(owed),
+            context: String::new(),
+            customer_text: String::new(),
+            update: Map::new(),
+            instead_of: None,
+            route: None,
+            deliver: fallback.endpoint.is_some(),
+            answer_within: limit_of(&fallback.id, None, context.facts),
+        })]),
+        Kind::Human => None,
+    }
+}
+
+/// Why, for the next holder.
+fn reason(owed: Owed) -> String {
+    match owed.what {
+        OwedKind::Answer => format!("the agent did not answer within {}", owed.within),
+        OwedKind::Transfer => {
+            format!("the agent said it would transfer the customer, and did not in {}", owed.within)
+        }
+    }
+}
+
+/// A person left the customer without a reply. They and their supervisors are told; nothing moves.
+pub fn remind_person(
+    state: Option<&Conversation>,
+    due: Time,
+    context: Context<'_>,
+) -> Result<Vec<Event>, Rejection> {
+    let conversation = watched(state, context)?;
+    let is_due = conversation.wait.reply_at == Some(due) && due <= context.now;
+    let transfer = conversation.open_transfer().filter(|_| is_due);
+    let unanswered = conversation.wait.unanswered;
+    let (Some(transfer), Some(unanswered), None) = (transfer, unanswered, &conversation.closed)
+    else {
+        return Ok(Vec::new());
+    };
+    let Some(within) = transfer.limits.reply_target else { return Ok(Vec::new()) };
+    Ok(vec![Event::ReplyOverdue(ReplyOverdue {
+        holder: conversation.holder.clone(),
+        epoch: conversation.epoch,
+        queue: transfer.queue.clone(),
+        message: unanswered.number,
+        since: unanswered.since,
+        within,
+    })])
+}
+
+/// The holder shows that it is working on its answer. Only some signs are recorded; the others
+/// change nothing. A client that shows no epoch speaks of the current one.
+pub fn show_progress(
+    state: Option<&Conversation>,
+    epoch: Option<u64>,
+    context: Context<'_>,
+) -> Result<Vec<Event>, Rejection> {
+    let (conversation, side) = open_to(state, context, "show_progress")?;
+    let Side::Agent(agent) = side else {
+        let who = "the agent that holds the conversation";
+        return Err(Rejection::NotAllowed { action: "show that it is working", who });
+    };
+    let refused = |why| {
+        let holder = conversation.holder.clone();
+        Err(Rejection::NotHeard { why, holder, epoch: conversation.epoch })
+    };
+    if epoch.is_some_and(|epoch| epoch != conversation.epoch) {
+        return refused(Why::EpochOutdated);
+    }
+    if conversation.speaker() != Some(agent) {
+        return refused(Why::NotHolder);
+    }
+    let until = conversation.wait.owed.and_then(|owed| owed.extended(context.now));
+    let (holder, epoch) = (conversation.holder.clone(), conversation.epoch);
+    let extended = until.map(|until| Event::Extended(Extended { holder, epoch, until }));
+    Ok(extended.into_iter().collect())
+}
+
+fn watched<'a>(
+    state: Option<&'a Conversation>,
+    context: Context<'_>,
+) -> Result<&'a Conversation, Rejection> {
+    match context.caller.principal {
+        Principal::System => state.ok_or(Rejection::NotFound { what: "conversation" }),
+        Principal::Agent(_) | Principal::Operator(_) | Principal::Customer(_) => {
+            let action = "say that an answer is overdue";
+            Err(Rejection::NotAllowed { action, who: "the server" })
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! A bot that does not answer, and one that promises a transfer and does not do it. `? SPAN` says
+//! how long the holder has left; `+SPAN` lets time pass.
+
+use serde_json::json;
+
+use super::world::World;
+use crate::conversation::customer_text::of_silence;
+use crate::conversation::event::Event;
+use crate::conversation::silence::{ANSWER_WITHIN_OFF, EXTENDED_MAX, SILENT};
+use crate::narrator::texts::catalogues;
+use crate::time::Span;
+use crate::{codec, step};
+
+fn check_in(mut world: World, lines: &[&str]) -> World {
+    for line in lines {
+        match (line.strip_prefix("? "), line.strip_prefix('+')) {
+            (Some(expected), _) => assert_eq!(left(&world), expected, "{lines:#?}"),
+            (None, Some(span)) => {
+                world.now = world.now.plus(span.parse().expect("a span"));
+            }
+            (None, None) => world.check(line),
+        }
+    }
+    world
+}
+
+/// The time until the deadline, as the store has it.
+fn left(world: &World) -> String {
+    let state = world.state.as_ref().expect("a conversation");
+    let armed = step::deadlines(state).into_iter().find(|deadline| deadline.name == SILENT);
+    armed.map_or_else(|| "off".to_owned(), |it| it.due.since(world.now).to_string())
+}
+
+#[test]
+fn a_bot_that_answers_keeps_the_conversation() {
+    check_in(
+        World::with_people(),
+        &[
+            "shop open agent=bob => bob@1",
+            "? off",
+            "customer say => #1",
+            "? 1m",
+            // A second message does not give the bot more time.
+            "+20s",
+            "customer say => #2",
+            "? 40s",
+            "bob say epoch=1 => #3",
+            "? off",
+            // An answer to the first of two messages leaves the second one.
+            "customer say => #4",
+            "+5s",
+            "customer say => #5",
+            "bob say epoch=1 in_reply_to=4 => #6",
+            "? 1m",
+            "bob say epoch=1 in_reply_to=5 => #7",
+            "? off",
+            "customer say => #8",
+            "customer close => closed",
+            "? off",
+        ],
+    );
+}
+
+#[test]
+fn a_silent_bot_loses_it_to_people_and_its_late_answer_is_not_heard() {
+    check_in(
+        World::with_people(),
+        &[
+            "shop open agent=bob => bob@1",
+            "customer say => #1",
+            "system miss_answer => nothing",
+            "bob miss_answer => not_allowed",
+            "+60s",
+            "system miss_answer => default@2 #2 silent owed=\"answer\" \
+             next={\"queue\":\"default\"} default@2 #3 requested queued",
+            "? off",
+            "system miss_answer => nothing",
+            "bob say epoch=1 in_reply_to=1 => epoch_outdated",
+        ],
+    );
+}
+
+#[test]
+fn without_anyone_to_ask_the_customer_is_told_once() {
+    let told = "system miss_answer => bob@1 #2 silent owed=\"answer\" next=\"nothing\"";
+    check_in(
+        World::new(),
+        &[
+            "shop open agent=bob => bob@1",
+            "customer say => #1",
+            "+60s",
+            told,
+            "? off",
+            "system miss_answer => nothing",
+            // The bot still has it, and may answer late.
+            "bob say epoch=1 in_reply_to=1 => #3",
+            "customer say => #4",
+            "? 1m",
+        ],
+    );
+}
+
+#[test]
+fn a_sign_of_work_gives_more_time_but_not_for_ever() {
+    let mut world = check_in(
+        World::with_people(),
+        &[
+            "shop open agent=bob => bob@1",
+            "bob show_progress epoch=1 => nothing",
+            "customer say => #1",
+            "bob show_progress epoch=1 => nothing",
+            "+29s",
+            "bob show_progress epoch=1 => nothing",
+            "+1s",
+            "bob show_progress => extended",
+            "? 1m",
+            "bob show_progress epoch=1 => nothing",
+            "carol show_progress epoch=1 => not_found",
+            "bob show_progress epoch=2 => epoch_outdated",
+            "customer show_progress => not_allowed",
+        ],
+    );
+    let mut n_extended = 0;
+    for _ in 0..1_000 {
+        world.now = world.now.plus(Span::from_millis(1_000));
+        n_extended += usize::from(world.line("bob show_progress epoch=1") == "extended");
+    }
+    assert_eq!(i64::try_from(n_extended).unwrap(), 2 * EXTENDED_MAX - 3);
+    let lines = "system miss_answer => default@2 #2 silent owed=\"answer\" \
+                 next={\"queue\":\"default\"} default@2 #3 requested queued";
+    check_in(world, &[lines]);
+}
+
+#[test]
+fn the_limit_is_that_of_the_agent_the_graph_the_teamspace_or_the_default() {
+    let seconds = |n: i64| Span::from_millis(n * 1_000);
+    for (agent, graph, teamspace, expected) in [
+        (None, None, None, "1m"),
+        (None, None, Some(40), "40s"),
+        (None, Some("30s"), Some(40), "30s"),
+        (Some(20), Some("30s"), Some(40), "20s"),
+        (Some(0), Some("30s"), Some(40), "off"),
+        (None, Some("0s"), Some(40), "off"),
+        (None, None, Some(0), "off"),
+        (Some(20), Some("0s"), Some(0), "20s"),
+    ] {
+        let mut world = World::new();
+        assert_eq!(seconds(0), ANSWER_WITHIN_OFF);
+        world.settings.answer_within = teamspace.map(seconds);
+        world.limits.extend(agent.map(|n| ("bob".parse().expect("a name"), seconds(n))));
+        let mut document = graph_of_bob();
+        if let Some(limit) = graph {
+            document["silence"]["answer_within"] = limit.into();
+        }
+        world.save(&document);
+        let left = format!("? {expected}");
+        let opened = "shop open graph=support => bob@1";
+        check_in(world, &[opened, "customer say => #1 stayed", &left]);
+    }
+}
+
+#[test]
+fn the_fallbacks_of_a_graph_are_tried_in_order_and_come_to_an_end() {
+    let mut world = World::with_people();
+    let mut document = graph_of_bob();
+    let steps = json!([
+        { "agent": "nobody" }, { "agent": "fresh" }, { "agent": "bob" },
+        { "agent": "carol" }, { "agent": "router" },
+    ]);
+    document["silence"] = json!({ "fallback": steps });
+    world.save(&document);
+    check_in(
+        world,
+        &[
+            "shop open graph=support => bob@1",
+            "customer say => #1 stayed",
+            "+60s",
+            "system miss_answer => carol@2 #2 silent owed=\"answer\" next={\"agent\":\"carol\"} \
+             carol@2 #3 no_answer",
+            "? 1m",
+            // The customer asks again, and the chain goes on.
+            "+60s",
+            "system miss_answer => router@3 #4 silent owed=\"answer\" next={\"agent\":\"router\"} \
+             router@3 #5 no_answer",
+            "+60s",
+            "system miss_answer => default@4 #6 silent owed=\"answer\" \
+             next={\"queue\":\"default\"} default@4 #7 requested queued",
+            "? off",
+        ],
+    );
+}
+
+#[test]
+fn a_supervisor_is_the_fallback_of_its_workers_and_then_a_person() {
+    check_in(
+        World::with_people(),
+        &[
+            "shop open agent=bob topology={\"kind\":\"supervisor\",\"supervisor\":\"router\",\
+             \"workers\":[\"bob\",\"carol\"]} => bob@1",
+            "customer say => #1",
+            "+60s",
+            "system miss_answer => router@2 #2 silent owed=\"answer\" next={\"agent\":\"router\"} \
+             router@2 #3 no_answer",
+            "+60s",
+            "system miss_answer => default@3 #4 silent owed=\"answer\" \
+             next={\"queue\":\"default\"} default@3 #5 requested queued",
+        ],
+    );
+}
+
+#[test]
+fn parting_words_leave_the_answer_to_the_next_agent() {
+    check_in(
+        World::with_people(),
+        &[
+            "shop open agent=bob => bob@1",
+            "customer say => #1",
+            "+10s",
+            "bob say epoch=1 text=one_moment => #2",
+            "? off",
+            "bob route goto=carol epoch=1 => carol@2 #3",
+            "? 1m",
+            "carol say epoch=2 in_reply_to=1 => #4",
+            "carol route goto=bob epoch=2 => bob@3 #5",
+            "? off",
+        ],
+    );
+}
+
+#[test]
+fn a_transfer_that_is_said_and_not_done_is_found() {
+    let mut world = World::with_people();
+    let mut document = graph_of_bob();
+    document["silence"] = json!({ "promises": ["off you go"] });
+    world.save(&document);
+    let unkept = |place: &str, number: u64, next: u64| {
+        format!(
+            "system miss_answer => {place} #{number} silent owed=\"transfer\" \
+             next={{\"queue\":\"default\"}} {place} #{next} requested queued"
+        )
+    };
+    let first = unkept("default@2", 4, 5);
+    check_in(
+        world,
+        &[
+            "shop open graph=support => bob@1",
+            "customer say => #1 stayed",
+            "bob say epoch=1 in_reply_to=1 text=Off_you_go! => #2",
+            "? 1m",
+            // Further words and signs of work do not keep the promise.
+            "+40s",
+            "bob say epoch=1 text=Still_here => #3",
+            "bob show_progress epoch=1 => nothing",
+            "? 20s",
+            "+20s",
+            &first,
+        ],
+    );
+    check_in(
+        World::with_people(),
+        &[
+            "shop open agent=bob => bob@1",
+            "customer say => #1",
+            "bob say epoch=1 text=I_am_transferring_you_to_Carol. => #2",
+            "? 1m",
+            "bob route goto=carol epoch=1 => carol@2 #3",
+            "carol say epoch=2 in_reply_to=1 text=Shall_I_connect_you_now? => #4",
+            "? off",
+        ],
+    );
+}
+
+#[test]
+fn an_agent_that_only_has_a_token_is_given_no_conversation() {
+    check_in(
+        World::with_people(),
+        &[
+            "shop open agent=fresh => schema_invalid",
+            "shop open agent=bob => bob@1",
+            "bob route goto=fresh epoch=1 => schema_invalid",
+            "customer select agent=fresh => agent_not_selectable",
+        ],
+    );
+}
+
+#[test]
+fn the_customer_is_told_in_their_language() {
+    let world = check_in(
+        World::new(),
+        &[
+            "shop open agent=bob => bob@1",
+            "customer say => #1",
+            "+60s",
+            "system miss_answer => bob@1 #2 silent owed=\"answer\" next=\"nothing\"",
+        ],
+    );
+    let body = world.bodies[0].to_string();
+    let event = codec::decode("conversation.holder_silent", 1, &body).expect("an event");
+    let step::Event::Conversation(Event::HolderSilent(silent)) = event else {
+        panic!("another event: {event:?}")
+    };
+    let mut told = Vec::new();
+    for catalogue in catalogues() {
+        let text = of_silence(&silent, Some(catalogue.language), "Bob", "");
+        assert!(!told.contains(&text), "{}: {text}", catalogue.language);
+        told.push(text);
+    }
+    assert!(told[0].contains("ask for a person"), "{told:?}");
+}
+
+fn graph_of_bob() -> serde_json::Value {
+    json!({
+        "entry": "bob",
+        "nodes": [{ "id": "bob", "kind": "specialist", "agent": "bob" }],
+        "silence": {},
+    })
+}
