@@ -295,6 +295,7 @@ pub fn open_thing(state: &State) -> Option<Thing> {
         | State::Token(_)
         | State::Ledger(_)
         | State::Message(_)
+        | State::File(_)
         | State::Webhook(_)
         | State::Teamspace(_) => None,
     }
@@ -317,6 +318,7 @@ pub fn owner(state: &State) -> Option<Principal> {
         | State::Token(_)
         | State::Ledger(_)
         | State::Message(_)
+        | State::File(_)
         | State::Webhook(_)
         | State::Teamspace(_) => None,
     }

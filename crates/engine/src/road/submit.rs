@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use protocol::caller::Caller;
 use protocol::canonical::Hash;
+use protocol::file::references::names_files;
 use protocol::json;
 use protocol::ledger::{Body, Entry, GENESIS, Stream};
 use protocol::rejection::Rejection;
@@ -195,7 +196,16 @@ impl Engine {
                 self.decide(asked, &turn, latest, &Facts::default())
             } else {
                 let state = latest.state.as_deref();
-                let facts = Box::pin(self.known_facts(asked, state, needs, holds)).await?;
+                let again = needs.clone();
+                let mut facts = Box::pin(self.known_facts(asked, state, needs, holds)).await?;
+                // An entry gives up its files once: an erasure before this one must be durable
+                // before it is looked at whether the entry still names them.
+                if facts.entry.as_deref().is_some_and(names_files) {
+                    if latest.settled().await != Durability::Durable {
+                        return Ok(Attempt::Again);
+                    }
+                    facts = Box::pin(self.known_facts(asked, state, again, holds)).await?;
+                }
                 self.decide(asked, &turn, latest, &facts)
             }
         };

@@ -5,8 +5,8 @@ use crate::ids::SessionId;
 use crate::ledger::{Stream, Subject};
 use crate::time::Time;
 use crate::{
-    agent, conversation, fork, graph, handoff, message, session, subscription, teamspace, token,
-    webhook,
+    agent, conversation, file, fork, graph, handoff, message, session, subscription, teamspace,
+    token, webhook,
 };
 use std::sync::Arc;
 
@@ -64,6 +64,7 @@ pub fn evolve(
             evolve_session(id, state, event, at)
         }
         (Subject::Webhook(_), state, Event::Webhook(event)) => evolve_webhook(state, event, at),
+        (Subject::File(_), state, Event::File(event)) => evolve_file(state, event, at),
         (
             Subject::Handoff(_)
             | Subject::Agent(_)
@@ -74,6 +75,7 @@ pub fn evolve(
             | Subject::Graph(_)
             | Subject::Subscription(_)
             | Subject::Session(_)
+            | Subject::File(_)
             | Subject::Webhook(_)
             | Subject::Ledger,
             _,
@@ -117,4 +119,9 @@ fn evolve_webhook(
 ) -> Result<State, BadHistory> {
     let known = if let Some(State::Webhook(known)) = state { Some(*known) } else { None };
     webhook::evolve(known, event, at).map(Box::new).map(State::Webhook)
+}
+
+fn evolve_file(state: Option<State>, event: &file::Event, at: Time) -> Result<State, BadHistory> {
+    let known = if let Some(State::File(known)) = state { Some(*known) } else { None };
+    file::evolve(known, event, at).map(Box::new).map(State::File)
 }

@@ -20,6 +20,7 @@ use tokio::sync::oneshot;
 use super::audit_rows::{self, DocumentRow, LedgerRow, SnapshotPlace, SnapshotRow, TranscriptRow};
 use super::derived_rows::{self, HoldRow, OutboxRow, OutcomeRow, PartyRow};
 use super::transfer_rows::{self, StoredTransfer};
+use super::usage_rows::KeptFile;
 use super::{OpenError, broken, marks, migrate, open_for_reading, rows, usage_rows};
 
 /// One per core of a small machine: reads are short and come from the page cache. One more is for
@@ -376,6 +377,15 @@ impl ReadOnly {
     }
 
     /// The teamspaces in the order of their names.
+    pub fn stored_files(&self) -> Result<Vec<StoredCount>, StoreError> {
+        usage_rows::stored_files(&self.connection).map_err(broken)
+    }
+
+    /// The files whose bytes lie beside the database.
+    pub fn kept_files(&self) -> Result<Vec<KeptFile>, StoreError> {
+        usage_rows::kept_files(&self.connection).map_err(broken)
+    }
+
     pub fn teamspaces(&self) -> Result<Vec<TeamspaceId>, StoreError> {
         rows::teamspaces(&self.connection, None, usize::MAX).map_err(broken)
     }

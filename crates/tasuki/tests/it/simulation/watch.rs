@@ -220,6 +220,7 @@ impl Watch {
             | State::Conversation(_)
             | State::Graph(_)
             | State::Subscription(_)
+            | State::File(_)
             | State::Webhook(_)
             | State::Session(_)
             | State::Teamspace(_) => None,
@@ -371,6 +372,7 @@ impl Watch {
                 | State::Ledger(_)
                 | State::Graph(_)
                 | State::Subscription(_)
+                | State::File(_)
                 | State::Webhook(_)
                 | State::Session(_)
                 | State::Teamspace(_) => {
@@ -406,6 +408,7 @@ impl Watch {
                 | State::Teamspace(_)
                 | State::Graph(_)
                 | State::Subscription(_)
+                | State::File(_)
                 | State::Webhook(_)
                 | State::Session(_)
                 | State::Conversation(_) => continue,
