@@ -46,21 +46,27 @@ impl FileFolder {
         Ok(Self { root: Arc::new(root) })
     }
 
-    /// The uploads in the folder. What is left over of others is removed.
+    /// The uploads in the folder. What is left over of others is removed, so nothing may be under
+    /// way in it.
     pub fn open_uploads(&self) -> io::Result<Vec<Upload>> {
+        let found = self.read_uploads()?;
         let incoming = self.root.join(INCOMING);
-        let mut found: Vec<Upload> = Vec::new();
-        let names = names(&incoming)?;
-        for name in names.iter().filter_map(|name| name.strip_suffix(".json")) {
-            let Ok(id) = name.parse::<UploadId>() else { continue };
-            found.extend(read_note(&self.note_of(id))?.filter(|upload| upload.id == id));
-        }
         // A note is written before its bytes, and whole: what no note names is left over.
-        for name in &names {
-            let id = name.strip_suffix(".json").unwrap_or(name).parse::<UploadId>().ok();
+        for name in names(&incoming)? {
+            let id = name.strip_suffix(".json").unwrap_or(&name).parse::<UploadId>().ok();
             if !found.iter().any(|upload| Some(upload.id) == id) {
                 remove(&incoming.join(name))?;
             }
+        }
+        Ok(found)
+    }
+
+    fn read_uploads(&self) -> io::Result<Vec<Upload>> {
+        let mut found = Vec::new();
+        for name in names(&self.root.join(INCOMING))? {
+            let id = name.strip_suffix(".json").and_then(|id| id.parse::<UploadId>().ok());
+            let Some(id) = id else { continue };
+            found.extend(read_note(&self.note_of(id))?.filter(|upload| upload.id == id));
         }
         Ok(found)
     }
@@ -138,7 +144,7 @@ impl Files for FileFolder {
     }
 
     fn uploads(&self) -> Stored<Vec<Upload>> {
-        self.run(|folder| folder.open_uploads())
+        self.run(Self::read_uploads)
     }
 
     fn write(&self, upload: Upload, bytes: Bytes) -> Stored<()> {
@@ -166,9 +172,13 @@ impl Files for FileFolder {
             let parts = path.parent().expect("a file is in a folder");
             durable::create_folder(parts.parent().expect("as deep as a teamspace"))?;
             durable::create_folder(parts)?;
-            // The bytes of the upload are verified; those of an older file may have changed.
-            remove(&path)?;
-            fs::hard_link(folder.bytes_of(upload.id), &path)?;
+            // The bytes of the upload are verified; those of an older file may have changed. There
+            // is a file at every moment. Renaming does nothing if both are the same file already.
+            let fresh = folder.bytes_of(upload.id).with_added_extension("link");
+            remove(&fresh)?;
+            fs::hard_link(folder.bytes_of(upload.id), &fresh)?;
+            fs::rename(&fresh, &path)?;
+            remove(&fresh)?;
             sync_folder(parts)
         })
     }
@@ -282,8 +292,10 @@ fn names(folder: &Path) -> io::Result<Vec<String>> {
             _ => return Err(error),
         },
     };
-    let names = listed.map(|entry| Ok(entry?.file_name().into_string().ok()));
-    names.filter_map(io::Result::transpose).collect()
+    let name = |entry: io::Result<fs::DirEntry>| -> io::Result<Option<String>> {
+        Ok(entry?.file_name().into_string().ok())
+    };
+    listed.map(name).filter_map(Result::transpose).collect()
 }
 
 fn remove(path: &Path) -> io::Result<()> {

@@ -6,7 +6,7 @@
 //! stop it half-way.
 
 mod looking;
-pub(crate) mod removing;
+pub mod removing;
 mod uploading;
 
 use std::collections::HashMap;

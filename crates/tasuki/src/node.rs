@@ -95,11 +95,8 @@ impl Node {
         let checkpoints = CheckpointPlaces { beside, witness, http: witnesses.http.clone() };
         sign_rows_once(&config.data, &signer)?;
         let row_key = signer.row_key();
-        let cannot = || format!("cannot use the files in {}", config.data.display());
-        let folder = FileFolder::open(&config.data).with_context(cannot)?;
-        let uploads = folder.open_uploads().with_context(cannot)?;
-        let engine = Engine::new(Arc::new(store), Arc::new(SystemClock), ids)
-            .keeping_files(Arc::new(folder), uploads, config.storage.file_bytes_max())
+        let engine = Engine::new(Arc::new(store), Arc::new(SystemClock), ids);
+        let engine = keeping_files(config, engine)?
             .asking_with(signer.reply_key())
             .sealing_cursors_with(signer.cursor_key())
             .authenticating_rows_with(row_key.clone())
@@ -192,6 +189,14 @@ fn api(
         Some(_) => api.joining_traces(telemetry::join_trace),
         None => api,
     })
+}
+
+/// Files lie in a folder beside the database.
+fn keeping_files(config: &Config, engine: Engine) -> Result<Engine> {
+    let cannot = || format!("cannot use the files in {}", config.data.display());
+    let folder = FileFolder::open(&config.data).with_context(cannot)?;
+    let uploads = folder.open_uploads().with_context(cannot)?;
+    Ok(engine.keeping_files(Arc::new(folder), uploads, config.storage.file_bytes_max()))
 }
 
 /// What runs beside the engine: the logs, the scrub, and the count of what is used.

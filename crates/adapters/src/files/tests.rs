@@ -72,6 +72,7 @@ async fn an_upload_outlives_the_process_and_is_hidden_from_other_teamspaces() {
         std::fs::write(incoming.join(left_over), "{").unwrap();
     }
     assert_eq!(folder.uploads().await.unwrap(), [upload.clone()]);
+    assert_eq!(folder.open_uploads().unwrap(), [upload.clone()]);
     assert_eq!(std::fs::read_dir(&incoming).unwrap().count(), 2, "its bytes and its note");
     folder.drop_upload(upload.clone(), false).await.unwrap();
     assert_eq!(folder.upload(teamspace.clone(), id).await.unwrap(), Some(upload.clone()));

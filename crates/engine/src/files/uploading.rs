@@ -15,6 +15,7 @@ use super::{
 };
 use crate::Engine;
 use crate::ports::files::{Content, Upload};
+use crate::road::submit::SubmitError;
 
 impl FileShelf<'_> {
     /// Begins an upload of so many bytes, if there is room for them.
@@ -146,15 +147,13 @@ impl Shelf {
     /// uploads of the teamspace will need.
     fn admit(&self, upload: &Upload) -> Result<u64, FileError> {
         let mut open = self.open();
-        let unfinished = || {
-            let others = open.values().filter(|it| it.teamspace == upload.teamspace);
-            others.filter(|it| it.file.is_none())
-        };
-        let n_own = unfinished().filter(|it| it.owner == upload.owner).count();
-        if n_own >= UPLOADS_PER_CALLER_MAX || unfinished().count() >= UPLOADS_PER_TEAMSPACE_MAX {
+        let is_unfinished = |it: &&Upload| it.teamspace == upload.teamspace && it.file.is_none();
+        let others: Vec<&Upload> = open.values().filter(is_unfinished).collect();
+        let n_own = others.iter().filter(|it| it.owner == upload.owner).count();
+        if n_own >= UPLOADS_PER_CALLER_MAX || others.len() >= UPLOADS_PER_TEAMSPACE_MAX {
             return Err(FileError::TooManyUploads);
         }
-        let n_bytes = unfinished().map(|it| it.size_bytes).sum();
+        let n_bytes = others.iter().map(|it| it.size_bytes).sum::<u64>();
         open.insert(upload.id, upload.clone());
         Ok(n_bytes)
     }
@@ -202,7 +201,13 @@ async fn finish(
     let turn = shelf.of_files.take(file.as_str()).await;
     shelf.folder.keep(upload.clone(), file.clone()).await?;
     let store = Command::File(file::Command::Store { size_bytes, image });
-    engine.submit(caller, stream(&caller.teamspace, &file), store, None).await?;
+    let stored = engine.submit(caller, stream(&caller.teamspace, &file), store, None).await;
+    if let Err(SubmitError::Rejected(_)) = &stored
+        && engine.files().kept(&caller.teamspace, &file).await?.is_none()
+    {
+        shelf.folder.remove(caller.teamspace.clone(), file.clone()).await?;
+    }
+    stored?;
     drop(turn);
     let done = Upload { file: Some(file.clone()), ..upload };
     shelf.folder.put_upload(done.clone()).await?;

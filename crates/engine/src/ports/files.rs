@@ -18,7 +18,7 @@ pub type Stored<T> = Pin<Box<dyn Future<Output = io::Result<T>> + Send>>;
 pub struct Upload {
     pub id: UploadId,
     pub teamspace: TeamspaceId,
-    /// As the record names principals. Nobody else can use or see the upload.
+    /// As the record names principals. No other caller can use or see the upload.
     pub owner: String,
     pub size_bytes: u64,
     /// What the bytes must be, if the owner said so.
@@ -49,7 +49,7 @@ pub trait Files: Send + Sync + 'static {
 
     fn upload(&self, teamspace: TeamspaceId, id: UploadId) -> Stored<Option<Upload>>;
 
-    /// Every upload; those that cannot be read are removed.
+    /// Every upload.
     fn uploads(&self) -> Stored<Vec<Upload>>;
 
     /// Writes bytes at the upload's offset. Bytes that are there from a write that was cut short
@@ -59,8 +59,8 @@ pub trait Files: Send + Sync + 'static {
     /// Reads all bytes of the upload up to its offset, and makes them durable.
     fn measure(&self, upload: Upload) -> Stored<Content>;
 
-    /// Gives the bytes of the upload the name of a file. They keep their old name too. If there is
-    /// such a file with other bytes than its name says, it is replaced.
+    /// Gives the bytes of the upload the name of a file. They keep their old name too. A file of
+    /// this name is replaced, and there is one at every moment.
     fn keep(&self, upload: Upload, file: FileId) -> Stored<()>;
 
     /// Removes the bytes of an upload, and the upload too unless it became a file.

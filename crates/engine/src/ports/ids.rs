@@ -39,7 +39,7 @@ impl Engine {
     pub fn new_upload_id(&self) -> UploadId {
         let mut bits = [0; 16];
         bits.copy_from_slice(&self.ids.bytes()[..16]);
-        UploadId::new(uuid::Builder::from_random_bytes(bits).into_uuid())
+        UploadId::new(Builder::from_random_bytes(bits).into_uuid())
     }
 
     pub fn new_handoff_id(&self) -> HandoffId {

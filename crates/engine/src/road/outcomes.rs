@@ -75,3 +75,15 @@ pub(super) fn scope(caller: &Caller, key: &Key) -> KeyScope {
         key: key.text.clone(),
     }
 }
+
+/// The outcome for a trace: a stable code, never a text from the caller.
+pub(super) fn code(result: &Result<Done, SubmitError>) -> &str {
+    match result {
+        Ok(done) => done.outcome.refused.as_ref().map_or("done", |refused| &refused.code),
+        Err(SubmitError::Rejected(rejection)) => rejection.code(),
+        Err(SubmitError::KeyReused) => "idempotency_key_reused",
+        Err(SubmitError::Contended) => "contended",
+        Err(SubmitError::Behind(_)) => "ledger_behind_checkpoint",
+        Err(SubmitError::Store(_)) => "store_failed",
+    }
+}

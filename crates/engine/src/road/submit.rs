@@ -130,7 +130,7 @@ impl Engine {
             outcome = tracing::field::Empty,
         );
         let result = self.attempt_until_settled(asked, assumed).instrument(span.clone()).await;
-        span.record("outcome", outcome_code(&result));
+        span.record("outcome", outcomes::code(&result));
         match &result {
             Ok(_) => {}
             Err(SubmitError::Rejected(rejection)) => {
@@ -196,15 +196,14 @@ impl Engine {
                 self.decide(asked, &turn, latest, &Facts::default())
             } else {
                 let state = latest.state.as_deref();
-                let again = needs.clone();
                 let mut facts = Box::pin(self.known_facts(asked, state, needs, holds)).await?;
-                // An entry gives up its files once: an erasure before this one must be durable
-                // before it is looked at whether the entry still names them.
+                // An entry gives up its files once, so an earlier erasure must be durable first.
                 if facts.entry.as_deref().is_some_and(names_files) {
                     if latest.settled().await != Durability::Durable {
                         return Ok(Attempt::Again);
                     }
-                    facts = Box::pin(self.known_facts(asked, state, again, holds)).await?;
+                    let needs = step::needs(state, asked.command);
+                    facts = Box::pin(self.known_facts(asked, state, needs, holds)).await?;
                 }
                 self.decide(asked, &turn, latest, &facts)
             }
@@ -493,17 +492,5 @@ pub(crate) enum Attempt {
 impl Submission<'_> {
     pub(super) fn scope(&self, key: &Key) -> KeyScope {
         outcomes::scope(self.caller, key)
-    }
-}
-
-/// The outcome for a trace: a stable code, never a text from the caller.
-fn outcome_code(result: &Result<Done, SubmitError>) -> &str {
-    match result {
-        Ok(done) => done.outcome.refused.as_ref().map_or("done", |refused| &refused.code),
-        Err(SubmitError::Rejected(rejection)) => rejection.code(),
-        Err(SubmitError::KeyReused) => "idempotency_key_reused",
-        Err(SubmitError::Contended) => "contended",
-        Err(SubmitError::Behind(_)) => "ledger_behind_checkpoint",
-        Err(SubmitError::Store(_)) => "store_failed",
     }
 }

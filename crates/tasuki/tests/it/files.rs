@@ -1,8 +1,8 @@
 //! Files over HTTP: uploads in pieces, attachments of messages, artifacts of handoffs between
 //! machines that share no disk, who may read them, and when they go.
 
-mod kills;
 mod kept;
+mod kills;
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
@@ -193,7 +193,10 @@ async fn an_upload_goes_on_after_a_restart_where_it_was() {
     put(alice.clone(), 2_000_000, 2_500_000, 2_000_000).await;
     let finish = || Call::post(format!("{path}/finish"), json!({}));
     let stored = ok(&alice, finish()).await;
-    assert_eq!((&stored["file"], &stored["size_bytes"]), (&json!(name_of(&bytes)), &json!(2_500_000)));
+    assert_eq!(
+        (&stored["file"], &stored["size_bytes"]),
+        (&json!(name_of(&bytes)), &json!(2_500_000))
+    );
     assert_eq!(ok(&alice, finish()).await, stored, "a retry gets the same answer");
     let (_, _, whole) = got(&alice, &format!("/v1/files/{}", name_of(&bytes)), None).await;
     assert!(whole == bytes);

@@ -6,7 +6,9 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use protocol::form;
 use protocol::ids::{FileId, UploadId};
+use protocol::json::INTEGER_MAX;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -22,6 +24,7 @@ use crate::http::shared::problem::Problem;
 #[serde(deny_unknown_fields)]
 pub struct UploadInput {
     /// How many bytes the file has.
+    #[schemars(transform = form::range(0, INTEGER_MAX))]
     pub size_bytes: u64,
     /// What the bytes must be, checked at the end.
     #[serde(default)]

@@ -80,7 +80,9 @@ impl From<FileError> for Problem {
                 Problem::new("revision_outdated", detail).field("offset").fact("offset", offset)
             }
             FileError::TooLarge { bytes_max } => {
-                let detail = format!("size_bytes: expected at most {bytes_max}");
+                let detail = format!(
+                    "size_bytes: expected no more than this server stores, {bytes_max} bytes"
+                );
                 Problem::new("payload_too_large", detail).field("size_bytes")
             }
             FileError::MoreThanAnnounced { size_bytes } => {

@@ -148,9 +148,7 @@ fn swept(data: &std::path::Path) -> usize {
     database.kept_files().unwrap().len()
 }
 
-async fn all(
-    storing: Vec<impl Future<Output = Vec<Acknowledged>>>,
-) -> Vec<Acknowledged> {
+async fn all(storing: Vec<impl Future<Output = Vec<Acknowledged>>>) -> Vec<Acknowledged> {
     let mut storing: Vec<_> = storing.into_iter().map(Box::pin).collect();
     let mut results: Vec<Option<Vec<Acknowledged>>> = storing.iter().map(|_| None).collect();
     std::future::poll_fn(|context| {
