@@ -1,3 +1,5 @@
+//! The folder alone: uploads that are cut short, files, and copies.
+
 use bytes::Bytes;
 use engine::ports::files::{Content, Files, Upload};
 use protocol::file::Image;

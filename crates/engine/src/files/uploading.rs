@@ -42,7 +42,11 @@ impl FileShelf<'_> {
             touched_at: self.engine.clock.now(),
             file: None,
         };
-        let n_open = shelf.admit(&upload)?;
+        let (n_open, oldest) = shelf.admit(&upload)?;
+        if let Some(oldest) = oldest {
+            let shelf = Arc::clone(&shelf);
+            whole(async move { shelf.forget(oldest).await }).await?;
+        }
         let now = self.engine.clock.now();
         let room = self.engine.usage.check_bytes(caller, size_bytes + n_open, now);
         let written = match room {
@@ -98,8 +102,13 @@ impl FileShelf<'_> {
     pub async fn finish(self, caller: &Caller, id: UploadId) -> Result<FileId, FileError> {
         let (engine, caller, shelf) = (self.engine.clone(), caller.clone(), self.shelf()?);
         whole(async move {
-            let _turn = shelf.of_uploads.take(&id.to_string()).await;
-            finish(&engine, &shelf, &caller, id).await
+            let turn = shelf.of_uploads.take(&id.to_string()).await;
+            let finished = finish(&engine, &shelf, &caller, id).await;
+            drop(turn);
+            if let Some(oldest) = shelf.oldest_finished(&caller) {
+                shelf.forget(oldest).await?;
+            }
+            finished
         })
         .await
     }
@@ -144,18 +153,45 @@ impl FileShelf<'_> {
 
 impl Shelf {
     /// Counts an upload as open, if there are not too many. Returns the bytes that the other
-    /// uploads of the teamspace will need.
-    fn admit(&self, upload: &Upload) -> Result<u64, FileError> {
+    /// uploads of the teamspace will need, and the oldest of the caller if it must give way.
+    fn admit(&self, upload: &Upload) -> Result<(u64, Option<Upload>), FileError> {
         let mut open = self.open();
         let is_unfinished = |it: &&Upload| it.teamspace == upload.teamspace && it.file.is_none();
         let others: Vec<&Upload> = open.values().filter(is_unfinished).collect();
-        let n_own = others.iter().filter(|it| it.owner == upload.owner).count();
-        if n_own >= UPLOADS_PER_CALLER_MAX || others.len() >= UPLOADS_PER_TEAMSPACE_MAX {
+        let own: Vec<&Upload> =
+            others.iter().copied().filter(|it| it.owner == upload.owner).collect();
+        let mut oldest = None;
+        if own.len() >= UPLOADS_PER_CALLER_MAX {
+            oldest = own.into_iter().min_by_key(|it| (it.touched_at, it.id)).cloned();
+        } else if others.len() >= UPLOADS_PER_TEAMSPACE_MAX {
             return Err(FileError::TooManyUploads);
         }
         let n_bytes = others.iter().map(|it| it.size_bytes).sum::<u64>();
+        if let Some(oldest) = &oldest {
+            open.remove(&oldest.id);
+        }
         open.insert(upload.id, upload.clone());
-        Ok(n_bytes)
+        Ok((n_bytes, oldest))
+    }
+
+    /// The oldest finished upload of a caller, if there are more than are kept for retries.
+    fn oldest_finished(&self, caller: &Caller) -> Option<Upload> {
+        let owner = caller.principal.to_string();
+        let open = self.open();
+        let own = open.values().filter(|it| {
+            it.file.is_some() && it.owner == owner && it.teamspace == caller.teamspace
+        });
+        let own: Vec<&Upload> = own.collect();
+        let is_full = own.len() > UPLOADS_PER_CALLER_MAX;
+        let oldest = own.into_iter().min_by_key(|it| (it.touched_at, it.id));
+        oldest.filter(|_| is_full).cloned()
+    }
+
+    /// Removes what is kept of an upload.
+    async fn forget(&self, upload: Upload) -> Result<(), FileError> {
+        let _turn = self.of_uploads.take(&upload.id.to_string()).await;
+        self.open().remove(&upload.id);
+        Ok(self.folder.drop_upload(upload, true).await?)
     }
 }
 

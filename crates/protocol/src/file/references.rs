@@ -32,23 +32,24 @@ pub fn of_artifacts(artifacts: &[Artifact]) -> Vec<FileId> {
 
 /// The files that an entry names, each once, with the fields of the request that led to it.
 fn named(event: &Event) -> Vec<Named> {
-    match event {
-        Event::Conversation(conversation::Event::Said(said)) => {
-            let numbered = said.parts.iter().enumerate();
-            once(numbered.filter_map(|(index, part)| match part {
-                Part::File(part) => Some((part.file.clone(), format!("parts[{index}].file"))),
-                Part::Text(_) | Part::Attachment(_) => None,
-            }))
-        }
-        Event::Handoff(handoff::Event::Proposed(it)) => in_package(&it.files),
-        Event::Handoff(handoff::Event::Countered(it)) => in_package(&it.proposed.files),
-        Event::Handoff(handoff::Event::CompletionStarted(it)) => {
-            named_by("final_artifacts", &it.final_artifacts)
-        }
-        Event::Handoff(handoff::Event::Completed(it)) => {
-            named_by("final_artifacts", &it.final_artifacts)
-        }
-        _ => Vec::new(),
+    if let Event::Conversation(conversation::Event::Said(said)) = event {
+        let numbered = said.parts.iter().enumerate();
+        return once(numbered.filter_map(|(index, part)| match part {
+            Part::File(part) => Some((part.file.clone(), format!("parts[{index}].file"))),
+            Part::Text(_) | Part::Attachment(_) => None,
+        }));
+    }
+    let Event::Handoff(event) = event else { return Vec::new() };
+    if let handoff::Event::Proposed(it) = event {
+        in_package(&it.files)
+    } else if let handoff::Event::Countered(it) = event {
+        in_package(&it.proposed.files)
+    } else if let handoff::Event::CompletionStarted(it) = event {
+        named_by("final_artifacts", &it.final_artifacts)
+    } else if let handoff::Event::Completed(it) = event {
+        named_by("final_artifacts", &it.final_artifacts)
+    } else {
+        Vec::new()
     }
 }
 
@@ -97,13 +98,11 @@ pub fn refer(
         (file, Referrer { subject, field })
     });
     let following = then.iter().flat_map(|(subject, command)| {
-        let offered: &[Artifact] = match command {
-            aggregate::Command::Handoff(handoff::Command::Follow(follow)) => {
-                &follow.offer.artifacts
-            }
-            _ => &[],
-        };
-        let named = named_by("artifacts", offered).into_iter();
+        let mut named = Vec::new();
+        if let aggregate::Command::Handoff(handoff::Command::Follow(follow)) = command {
+            named = named_by("artifacts", &follow.offer.artifacts);
+        }
+        let named = named.into_iter();
         named.map(|(file, field)| (file, Referrer { subject: subject.clone(), field }))
     });
     let mut all: Vec<(FileId, Vec<Referrer>)> = Vec::new();

@@ -1,3 +1,5 @@
+//! One file over its life, with a clock: each act says which events it led to.
+
 use std::collections::BTreeSet;
 
 use super::{

@@ -376,7 +376,7 @@ impl ReadOnly {
         usage_rows::stored_counts(&self.connection, from, to).map_err(broken)
     }
 
-    /// The teamspaces in the order of their names.
+    /// The bytes of the files that are kept, by who stored them.
     pub fn stored_files(&self) -> Result<Vec<StoredCount>, StoreError> {
         usage_rows::stored_files(&self.connection).map_err(broken)
     }
@@ -386,6 +386,7 @@ impl ReadOnly {
         usage_rows::kept_files(&self.connection).map_err(broken)
     }
 
+    /// The teamspaces in the order of their names.
     pub fn teamspaces(&self) -> Result<Vec<TeamspaceId>, StoreError> {
         rows::teamspaces(&self.connection, None, usize::MAX).map_err(broken)
     }

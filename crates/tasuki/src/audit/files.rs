@@ -33,7 +33,7 @@ pub fn check(
         true => BTreeSet::new(),
         false => current()?.into_iter().collect(),
     };
-    for (one, problem) in wrong.into_iter().filter(|(one, _)| now.contains(one)) {
+    for (one, problem) in wrong.into_iter().filter(|(one, _)| now.contains(*one)) {
         let KeptFile { teamspace, file, .. } = one;
         report.find(format!("the file {file} in {teamspace} {problem}"));
     }

@@ -44,10 +44,10 @@ impl StoredFiles {
     /// their bytes. Each was compared with its name when it was copied.
     pub fn finish(mut self, kept: &[KeptFile]) -> Result<(u64, u64)> {
         let missing: Vec<_> =
-            kept.iter().filter(|one| !self.copied.contains(one)).cloned().collect();
+            kept.iter().filter(|one| !self.copied.contains(*one)).cloned().collect();
         self.copy(&missing)?;
         if let Some(KeptFile { teamspace, file, .. }) =
-            kept.iter().find(|one| !self.copied.contains(one))
+            kept.iter().find(|one| !self.copied.contains(*one))
         {
             bail!(
                 "the file {file} of {teamspace} cannot be backed up: it is missing or damaged, \

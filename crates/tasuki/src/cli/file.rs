@@ -92,7 +92,7 @@ pub async fn put(client: &Client, path: &Path) -> Result<Value> {
     let mut offset = 0;
     while offset < size_bytes {
         let mut piece = Vec::new();
-        file.by_ref().take(piece_bytes).read_to_end(&mut piece).with_context(cannot)?;
+        Read::by_ref(&mut file).take(piece_bytes).read_to_end(&mut piece).with_context(cannot)?;
         if piece.is_empty() {
             bail!("{} changed while it was read", path.display());
         }

@@ -7,6 +7,7 @@ use tasuki::audit::{self, Options, Source};
 
 use super::*;
 use crate::cli::shell::tasuki;
+use crate::ledger;
 
 fn findings(data: &Path) -> Vec<String> {
     let source = Source::Data(data.to_owned());
@@ -24,6 +25,7 @@ async fn a_backup_has_the_files_and_an_audit_misses_what_is_wrong_with_them() {
     let server = Server::start();
     let alice = server.agent("alice");
     let (one, other) = (store(&alice, b"one").await, store(&alice, b"other").await);
+    ledger::until_idle(&server.data).await;
     assert_eq!(findings(&server.data), Vec::<String>::new());
     let folder = tempfile::tempdir().unwrap();
     let backup = folder.path().join("b.db");

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tasuki::audit::{self, Options, Source};
 
 use super::*;
+use crate::ledger;
 use crate::power_loss::Random;
 use crate::server::{is_full_run, seed};
 
@@ -36,13 +37,11 @@ fn bytes_of(drawn: u64, size: usize) -> Vec<u8> {
 
 /// Stores files until the server dies.
 async fn store_many(
-    server: &Server,
-    token: &str,
-    chat: &str,
+    client: Client,
+    chat: String,
     mut random: Random,
     n_stored: Arc<AtomicU64>,
 ) -> Vec<Acknowledged> {
-    let client = server.with_token(token);
     let mut all: Vec<Acknowledged> = Vec::new();
     loop {
         let (size, drawn) = (1 + random.below(FILE_BYTES_MAX), random.draw());
@@ -101,19 +100,23 @@ async fn no_acknowledged_file_is_lost_when_the_server_is_killed() {
         let n_stored = Arc::new(AtomicU64::new(0));
         let target = n_bytes / n_rounds as u64;
         let pause = Duration::from_micros(random.below(40_000) as u64);
-        let kill = async {
-            while n_stored.load(Ordering::Relaxed) < target {
-                tokio::task::yield_now().await;
-            }
-            tokio::task::block_in_place(|| std::thread::park_timeout(pause));
-            server.kill();
-        };
-        let storing = (0..UPLOADERS).map(|_| {
-            let random = Random::from_seed(random.draw());
-            store_many(&server, &token, &chat, random, Arc::clone(&n_stored))
-        });
-        let storing: Vec<_> = storing.collect();
-        let (acknowledged, ()) = tokio::join!(all(storing), kill);
+        let storing: Vec<_> = (0..UPLOADERS)
+            .map(|_| {
+                let (client, chat) = (server.with_token(&token), chat.clone());
+                let random = Random::from_seed(random.draw());
+                tokio::spawn(store_many(client, chat, random, Arc::clone(&n_stored)))
+            })
+            .collect();
+        while n_stored.load(Ordering::Relaxed) < target {
+            assert!(!storing.iter().all(tokio::task::JoinHandle::is_finished), "all gave up");
+            tokio::task::yield_now().await;
+        }
+        std::thread::park_timeout(pause);
+        server.kill();
+        let mut acknowledged = Vec::new();
+        for one in storing {
+            acknowledged.extend(one.await.unwrap());
+        }
         drop(server);
 
         let server = Server::start_on(&data, |_| {});
@@ -126,6 +129,7 @@ async fn no_acknowledged_file_is_lost_when_the_server_is_killed() {
             n_named += usize::from(one.path.is_some());
         }
         n_files += acknowledged.len();
+        ledger::until_idle(&data).await;
         n_kept = swept(&data);
         server.kill();
     }
@@ -146,24 +150,4 @@ fn swept(data: &std::path::Path) -> usize {
     }
     let database = store::sqlite::ReadOnly::open(data).unwrap();
     database.kept_files().unwrap().len()
-}
-
-async fn all(storing: Vec<impl Future<Output = Vec<Acknowledged>>>) -> Vec<Acknowledged> {
-    let mut storing: Vec<_> = storing.into_iter().map(Box::pin).collect();
-    let mut results: Vec<Option<Vec<Acknowledged>>> = storing.iter().map(|_| None).collect();
-    std::future::poll_fn(|context| {
-        for (one, result) in storing.iter_mut().zip(&mut results) {
-            if result.is_none()
-                && let std::task::Poll::Ready(done) = one.as_mut().poll(context)
-            {
-                *result = Some(done);
-            }
-        }
-        if results.iter().all(Option::is_some) {
-            return std::task::Poll::Ready(());
-        }
-        std::task::Poll::Pending
-    })
-    .await;
-    results.into_iter().flatten().flatten().collect()
 }
