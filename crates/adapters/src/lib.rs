@@ -11,7 +11,8 @@
 //!    ([`http_witness`]) or by C2SP's protocol ([`c2sp_witness`]). [`witness_records`]: what we
 //!    remember as a witness of others. [`aaep_keys`]: the keys that sign our manifest.
 //! 3. [`artifacts`]: what is behind the paths and URLs of a package. [`workq`]: the work queue
-//!    whose items follow a task. [`files`]: the bytes of stored files. [`effect_runner`] runs the effects of the engine's outbox.
+//!    whose items follow a task. [`effect_runner`] runs the effects of the engine's outbox.
+//! 4. [`files`]: the bytes of stored files.
 
 pub mod aaep_keys;
 pub mod artifacts;

@@ -26,8 +26,8 @@ use crate::ports::files::{Files, Upload};
 use crate::ports::store::StoreError;
 use crate::road::submit::SubmitError;
 
-/// Uploads of one caller that are not finished: a person sends a few files at once. The oldest gives
-/// way to one more, so that what a client lost does not keep it from uploading.
+/// Uploads of one caller that are not finished: a person sends a few files at once. The oldest
+/// gives way to one more, so that what a client lost does not keep it from uploading.
 pub const UPLOADS_PER_CALLER_MAX: usize = 8;
 
 /// Uploads of one teamspace that are not finished: with files of the largest size, some

@@ -303,13 +303,9 @@ fn decide(
         (Subject::Session(id), state, Command::Session(asked)) => {
             session::decide(id, state.and_then(State::as_session), asked, context).map(sessions)
         }
-        (Subject::File(_), state, Command::File(asked)) => {
-            let events = file::decide(state.and_then(State::as_file), asked, context)?;
-            Ok(Decided::events(events.into_iter().map(Event::File)))
-        }
+        (Subject::File(_), state, Command::File(asked)) => decide_file(state, asked, context),
         (Subject::Webhook(_), state, Command::Webhook(asked)) => {
-            let event = webhook::decide(state.and_then(State::as_webhook), asked, context)?;
-            Ok(Decided::events(event.map(Event::Webhook)))
+            decide_webhook(state, asked, context)
         }
         (
             Subject::Handoff(_)
@@ -421,4 +417,22 @@ fn decide_subscription(
     let known = if let Some(State::Subscription(known)) = state { Some(&**known) } else { None };
     let events = subscription::decide(known, command, context)?;
     Ok(Decided::events(events.into_iter().map(Event::Subscription)))
+}
+
+fn decide_webhook(
+    state: Option<&State>,
+    command: &webhook::Command,
+    context: Context<'_>,
+) -> Result<Decided, Rejection> {
+    let event = webhook::decide(state.and_then(State::as_webhook), command, context)?;
+    Ok(Decided::events(event.map(Event::Webhook)))
+}
+
+fn decide_file(
+    state: Option<&State>,
+    command: &file::Command,
+    context: Context<'_>,
+) -> Result<Decided, Rejection> {
+    let events = file::decide(state.and_then(State::as_file), command, context)?;
+    Ok(Decided::events(events.into_iter().map(Event::File)))
 }

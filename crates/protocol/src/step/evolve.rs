@@ -1,7 +1,7 @@
 //! The state after an event, for every aggregate.
 
 use super::{BadHistory, Event, State, derived};
-use crate::ids::SessionId;
+use crate::ids::{AgentId, SessionId};
 use crate::ledger::{Stream, Subject};
 use crate::time::Time;
 use crate::{
@@ -26,12 +26,7 @@ pub fn evolve(
         (Subject::Handoff(id), Some(State::Handoff(handoff)), Event::Handoff(event)) => {
             Ok(State::Handoff(Box::new(handoff::evolve(*id, Some(*handoff), event, at)?)))
         }
-        (Subject::Agent(id), None, Event::Agent(event)) => {
-            Ok(State::Agent(agent::evolve(id.clone(), None, event)?))
-        }
-        (Subject::Agent(id), Some(State::Agent(agent)), Event::Agent(event)) => {
-            Ok(State::Agent(agent::evolve(id.clone(), Some(agent), event)?))
-        }
+        (Subject::Agent(id), state, Event::Agent(event)) => evolve_agent(id, state, event),
         (Subject::Token(id), None, Event::Token(event)) => {
             Ok(State::Token(token::evolve(*id, None, event, at)?))
         }
@@ -82,6 +77,15 @@ pub fn evolve(
             _,
         ) => Err(bad),
     }
+}
+
+fn evolve_agent(
+    id: &AgentId,
+    state: Option<State>,
+    event: &agent::Event,
+) -> Result<State, BadHistory> {
+    let known = if let Some(State::Agent(known)) = state { Some(known) } else { None };
+    agent::evolve(id.clone(), known, event).map(State::Agent)
 }
 
 fn evolve_session(

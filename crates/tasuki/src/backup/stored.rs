@@ -1,4 +1,5 @@
-//! The stored files of a backup: a folder beside it, with exactly the files that its database keeps.
+//! The stored files of a backup: a folder beside it, with exactly the files that its database
+//! keeps.
 
 use std::collections::BTreeSet;
 use std::fs;

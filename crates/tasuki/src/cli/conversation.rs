@@ -206,10 +206,7 @@ pub async fn run(args: ConversationArgs) -> Result<u8> {
         }
         ConversationCommand::Say { id, text, attached, epoch, in_reply_to } => {
             let epoch = current(client, &id, epoch).await?;
-            let mut parts = vec![json!({ "type": "text", "text": text })];
-            for path in &attached {
-                parts.push(file::put_part(client, path).await?);
-            }
+            let parts = file::parts(client, &text, &attached).await?;
             let mut body = json!({ "parts": parts });
             set(&mut body, "epoch", epoch);
             set(&mut body, "in_reply_to", in_reply_to);

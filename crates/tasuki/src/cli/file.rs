@@ -109,8 +109,17 @@ pub async fn put(client: &Client, path: &Path) -> Result<Value> {
     client.call(finish).await?.success()
 }
 
+/// The parts of a message with a text and files, which are uploaded.
+pub async fn parts(client: &Client, text: &str, attached: &[PathBuf]) -> Result<Vec<Value>> {
+    let mut parts = vec![json!({ "type": "text", "text": text })];
+    for path in attached {
+        parts.push(put_part(client, path).await?);
+    }
+    Ok(parts)
+}
+
 /// Uploads a file, and returns it as a part of a message.
-pub async fn put_part(client: &Client, path: &Path) -> Result<Value> {
+async fn put_part(client: &Client, path: &Path) -> Result<Value> {
     let stored = put(client, path).await?;
     let image = serde_json::from_value::<Image>(stored["image"].clone()).ok();
     let media_type = image.map_or("application/octet-stream", Image::media_type);
@@ -147,7 +156,7 @@ async fn get(client: &Client, file: &FileId, to: Option<&Path>) -> Result<()> {
     if status >= 300 {
         let bytes = body.collect().await.context("the answer broke off")?.to_bytes();
         let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
-        Answer { status, body, is_json: true }.success()?;
+        return Answer { status, body, is_json: true }.success().map(drop);
     }
     let mut out: Box<dyn Write> = match to {
         Some(to) => {

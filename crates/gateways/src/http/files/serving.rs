@@ -1,11 +1,10 @@
-//! Sending the bytes of a file. Only images of four formats, told by their bytes, are shown within a
-//! page; everything else is a download that cannot run.
+//! Sending the bytes of a file. Only images of four formats, told by their bytes, are shown within
+//! a page; everything else is a download that cannot run.
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use engine::files::FileError;
-use engine::ports::clock::Clock;
 use protocol::file::File;
 use protocol::ids::{FileId, TeamspaceId};
 use protocol::time::Span;

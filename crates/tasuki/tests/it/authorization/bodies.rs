@@ -75,3 +75,11 @@ pub async fn make_upload(client: &Client) -> String {
     let begun = ok(client, Call::post("/v1/uploads", json!({ "size_bytes": 0 }))).await;
     begun["upload_id"].as_str().expect("an id").to_owned()
 }
+
+/// A model hands the conversation to `eve`.
+pub fn tool_call() -> Value {
+    let function = json!({ "name": "transfer_to_eve", "arguments": "{}" });
+    let call = json!({ "id": "c1", "type": "function", "function": function });
+    let turn = json!({ "role": "assistant", "content": null, "tool_calls": [call] });
+    json!({ "form": "openai", "turn": turn, "epoch": 1 })
+}

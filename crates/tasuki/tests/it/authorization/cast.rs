@@ -8,7 +8,7 @@ use tasuki::client::{Call, Client};
 
 use super::bodies::{
     body_of, first_checkpoint, graph, human_is_there, make_file, make_upload, started, subscribes,
-    webhook, witnessed_log,
+    tool_call, webhook, witnessed_log,
 };
 use super::rules::Case;
 use crate::server::{Server, act, initiate, offer, ok, told_of_rejections};
@@ -443,9 +443,8 @@ impl Cast {
             (None, "set_quotas") => json!({ "teamspace": "default", "quotas": {} }),
             (None, "save_graph") => graph(),
             (None, "create_webhook" | "change_webhook") => webhook(),
-            (None, "begin_upload") => json!({ "size_bytes": 0 }),
+            (None, "begin_upload" | "store_file") => json!({ "size_bytes": 0 }),
             (None, operation) if operation.ends_with("_upload") => json!({}),
-            (None, "store_file") => json!({}),
             (None, "redeliver_event" | "discard_delivery") => json!({ "event": "cur_1" }),
             (None, "open_subscription") => subscribes(),
             (None, "reply") => json!({
@@ -471,12 +470,7 @@ impl Cast {
             }
             (None, "route_conversation") => json!({ "goto": "eve", "epoch": 1 }),
             (None, "select_agent") => json!({ "agent_id": "eve" }),
-            (None, "call_tools") => {
-                let function = json!({ "name": "transfer_to_eve", "arguments": "{}" });
-                let call = json!({ "id": "c1", "type": "function", "function": function });
-                let turn = json!({ "role": "assistant", "content": null, "tool_calls": [call] });
-                json!({ "form": "openai", "turn": turn, "epoch": 1 })
-            }
+            (None, "call_tools") => tool_call(),
             (None, "acp_send") => json!({ "to": ["eve"], "type": "status.update" }),
             (None, "acp_respond") => json!({ "type": "status.update" }),
             (None, "issue_token") => json!({ "agent": "eve" }),
