@@ -2,6 +2,7 @@
 
 pub mod adapter;
 pub mod clock;
+pub mod files;
 pub mod filters;
 pub mod ids;
 pub mod outbox;

@@ -12,6 +12,7 @@ mod agents;
 pub mod call;
 mod conversations;
 mod feed;
+mod files;
 mod handoffs;
 mod messages;
 mod operations;
@@ -150,6 +151,7 @@ impl Api {
         let operations = Router::new()
             .merge(handoffs::routes(gateway.clone()))
             .merge(conversations::routes(gateway.clone()))
+            .merge(files::routes(gateway.clone()))
             .merge(messages::routes(messages))
             .merge(webhooks::routes(Webhooks {
                 gateway: gateway.clone(),

@@ -329,6 +329,7 @@ impl Auditor {
                     | Event::Teamspace(_)
                     | Event::Graph(_)
                     | Event::Subscription(_)
+                    | Event::File(_)
                     | Event::Webhook(_)
                     | Event::Session(_) => {}
                 }

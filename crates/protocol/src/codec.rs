@@ -8,8 +8,8 @@ use crate::aggregate::Event;
 use crate::fork::Forked;
 use crate::ledger::{Erased, Recorded};
 use crate::{
-    agent, callback, conversation, graph, handoff, json, message, session, subscription, teamspace,
-    token, transfer, webhook,
+    agent, callback, conversation, file, graph, handoff, json, message, session, subscription,
+    teamspace, token, transfer, webhook,
 };
 
 /// The version of every event so far.
@@ -51,6 +51,7 @@ pub fn encode(event: &Event) -> Recorded {
         Event::Session(session::Event::HandedOver(body)) => text(body),
         Event::Session(session::Event::Delivered(body)) => text(body),
         Event::Webhook(event) => encode_webhook(event),
+        Event::File(event) => encode_file(event),
         Event::Message(message::Event::Woken(body)) => text(body),
         Event::Message(message::Event::Failed(body)) => text(body),
         Event::Conversation(conversation::Event::Opened(body)) => text(body),
@@ -119,6 +120,7 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
         "session.withdrawn" => read(body).map(session::Event::Withdrawn).map(Event::Session),
         "session.handed_over" => read(body).map(session::Event::HandedOver).map(Event::Session),
         "session.delivered" => read(body).map(session::Event::Delivered).map(Event::Session),
+        name if name.starts_with("file.") => decode_file(name, body).map(Event::File),
         name if name.starts_with("webhook.") => decode_webhook(name, body).map(Event::Webhook),
         "message.woken" => read(body).map(message::Event::Woken).map(Event::Message),
         "message.failed" => read(body).map(message::Event::Failed).map(Event::Message),
@@ -137,10 +139,11 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
 }
 
 /// The first words of event names.
-const FAMILIES: [&str; 13] = [
+const FAMILIES: [&str; 14] = [
     "agent",
     "callback",
     "conversation",
+    "file",
     "graph",
     "handoff",
     "ledger",
@@ -320,6 +323,27 @@ fn encode_webhook(event: &webhook::Event) -> String {
     }
 }
 
+fn decode_file(name: &str, body: &str) -> Result<file::Event, String> {
+    match name {
+        "file.stored" => read(body).map(file::Event::Stored),
+        "file.referenced" => read(body).map(file::Event::Referenced),
+        "file.released" => read(body).map(file::Event::Released),
+        "file.removed" => read(body).map(file::Event::Removed),
+        "file.deleted" => read(body).map(file::Event::Deleted),
+        _ => Err(UNKNOWN.to_owned()),
+    }
+}
+
+fn encode_file(event: &file::Event) -> String {
+    match event {
+        file::Event::Stored(body) => text(body),
+        file::Event::Referenced(body) => text(body),
+        file::Event::Released(body) => text(body),
+        file::Event::Removed(body) => text(body),
+        file::Event::Deleted(body) => text(body),
+    }
+}
+
 fn encode_handoff(event: &handoff::Event) -> String {
     match event {
         handoff::Event::Drafted(body) => text(body),
@@ -374,6 +398,7 @@ impl Event {
             Event::Subscription(event) => event.name(),
             Event::Session(event) => event.name(),
             Event::Webhook(event) => event.name(),
+            Event::File(event) => event.name(),
             Event::Erased(_) => Erased::NAME,
             Event::Forked(_) => Forked::NAME,
         }

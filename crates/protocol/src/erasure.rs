@@ -38,6 +38,7 @@ pub fn decide(
         | State::Ledger(_)
         | State::Graph(_)
         | State::Subscription(_)
+        | State::File(_)
         | State::Webhook(_)
         | State::Teamspace(_) => Err(Rejection::NotFound { what: "handoff" }),
     }
@@ -66,6 +67,7 @@ fn check_may_erase(state: &State, caller: &Caller) -> Result<(), Rejection> {
             | State::Teamspace(_)
             | State::Graph(_)
             | State::Subscription(_)
+            | State::File(_)
             | State::Webhook(_)
             | State::Session(_)
             | State::Conversation(_)

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::agent::state::Agent;
+use crate::aggregate::Event;
 use crate::caller::Caller;
 use crate::conversation::graph::TurnFacts;
 use crate::conversation::state::Conversation;
@@ -62,6 +63,10 @@ pub struct Facts {
     pub conversation: Option<Arc<Conversation>>,
     /// Whether a listener could have answered the question whose time is over.
     pub audience: Audience,
+    /// Whether the caller may read one of the requested things.
+    pub may_read_any: bool,
+    /// What the entry records that is to be erased; `None` if it was erased before.
+    pub entry: Option<Box<Event>>,
 }
 
 impl Facts {

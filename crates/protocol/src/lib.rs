@@ -33,6 +33,7 @@ pub mod conversation;
 pub mod cosignature;
 pub mod erasure;
 pub mod facts;
+pub mod file;
 pub mod fixed;
 pub mod fork;
 pub mod graph;

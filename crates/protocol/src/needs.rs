@@ -2,6 +2,7 @@
 
 use crate::conversation::turn_asked::TurnAsked;
 use crate::ids::{AgentId, ConversationId, GraphId, MessageId};
+use crate::ledger::Subject;
 
 /// Which facts to read for a command, besides its holds ([`crate::step::holds`]).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,6 +31,10 @@ pub struct Needs {
     pub conversation: Option<ConversationId>,
     /// The events whose questions are over: it matters whether a listener could have answered.
     pub unanswered: Vec<String>,
+    /// Whether the caller may read one of these.
+    pub any_readable: Vec<Subject>,
+    /// The entry of the stream that is to be erased.
+    pub entry: Option<u64>,
 }
 
 /// Which queue is meant.

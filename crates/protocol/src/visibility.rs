@@ -63,6 +63,8 @@ pub fn of(caller: &Caller, state: &State, readers: Readers) -> Sight {
         }
         State::Session(session) => Sight::if_so(session.is_shown_to(caller)),
         State::Webhook(webhook) => Sight::if_so(webhook.is_of(caller) || caller.is_operator()),
+        // Who may read the bytes follows from what refers to them; this is about the record.
+        State::File(_) => Sight::if_so(caller.is_operator()),
         State::Token(_) => Sight::if_so(caller.is_operator()),
         State::Agent(_) | State::Ledger(_) | State::Graph(_) | State::Teamspace(_) => {
             Sight::if_so(!is_customer(caller))
@@ -171,6 +173,8 @@ pub fn of_entry(caller: &Caller, entry: &Entry, event: Option<&Event>) -> EntryS
         Some(Event::Subscription(_) | Event::Session(_)) => if_so(is_coordinator || is_actor()),
         // Its URL may hold a password.
         Some(Event::Webhook(_)) => if_so(caller.is_operator() || is_actor()),
+        // It names the streams that refer to the file, which others may not know of.
+        Some(Event::File(_)) => if_so(caller.is_operator()),
         Some(Event::Message(event)) => {
             let (from, to) = event.parties();
             if_so(is_coordinator || message::state::concerns(caller, from, to.iter()))
@@ -189,9 +193,11 @@ pub fn of_entry(caller: &Caller, entry: &Entry, event: Option<&Event>) -> EntryS
             About::Handoff => EntrySight::AsHandoff { part: None },
         },
         Some(Event::Erased(_)) | None => match &entry.stream.subject {
-            Subject::Token(_) | Subject::Agent(_) | Subject::Ledger | Subject::Webhook(_) => {
-                if_so(caller.is_operator())
-            }
+            Subject::Token(_)
+            | Subject::Agent(_)
+            | Subject::Ledger
+            | Subject::File(_)
+            | Subject::Webhook(_) => if_so(caller.is_operator()),
             Subject::Teamspace | Subject::Graph(_) => if_so(!is_customer(caller)),
             Subject::Subscription(_) | Subject::Session(_) => if_so(is_coordinator || is_actor()),
             // Whom it concerned is erased too.

@@ -58,6 +58,7 @@ use reader::Readers;
 pub use reader::{Migrated, ReadOnly};
 pub use sign::sign_rows;
 pub use transfer_rows::{StoredTransfer, TransferColumns};
+pub use usage_rows::KeptFile;
 use writer::Writer;
 
 /// The name of the database in a data folder.

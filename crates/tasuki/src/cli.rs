@@ -14,6 +14,7 @@ mod detect;
 mod doctor;
 mod ending;
 mod fields;
+mod file;
 mod graph;
 mod handoff;
 mod ledger;
@@ -97,6 +98,8 @@ enum Command {
     Report(report::ReportArgs),
     /// Chat in this terminal, as a customer or as the person who answers.
     Chat(chat::ChatArgs),
+    /// Store, get and list files: attachments of messages and artifacts of handoffs.
+    File(file::FileArgs),
     /// Post events of the ledger to a URL, and look after such webhooks.
     Webhook(webhook::WebhookArgs),
     /// List effects that are not done, and retry those that were given up.
@@ -229,6 +232,7 @@ async fn dispatch(command: Command) -> Result<u8> {
         Command::Transfer(args) => transfer::run(args).await,
         Command::Report(args) => report::run(args).await,
         Command::Chat(args) => chat::run(args).await,
+        Command::File(args) => file::run(args).await,
         Command::Webhook(args) => webhook::run(args).await,
         Command::Outbox(args) => outbox::run(args).await,
         Command::Todo(args) => todo::run(args).await,

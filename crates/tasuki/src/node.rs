@@ -13,6 +13,7 @@ use adapters::artifacts::Artifacts;
 use adapters::audit_log::log::Log;
 use adapters::checkpoint_file::{CheckpointFiles, CheckpointPlaces};
 use adapters::effect_runner::EffectRunner;
+use adapters::files::FileFolder;
 use adapters::webhook::Webhook;
 use adapters::{audit_log, checkpoint_file, ledger_key};
 use anyhow::{Context, Result, bail};
@@ -94,7 +95,8 @@ impl Node {
         let checkpoints = CheckpointPlaces { beside, witness, http: witnesses.http.clone() };
         sign_rows_once(&config.data, &signer)?;
         let row_key = signer.row_key();
-        let engine = Engine::new(Arc::new(store), Arc::new(SystemClock), ids)
+        let engine = Engine::new(Arc::new(store), Arc::new(SystemClock), ids);
+        let engine = keeping_files(config, engine)?
             .asking_with(signer.reply_key())
             .sealing_cursors_with(signer.cursor_key())
             .authenticating_rows_with(row_key.clone())
@@ -189,6 +191,14 @@ fn api(
     })
 }
 
+/// Files lie in a folder beside the database.
+fn keeping_files(config: &Config, engine: Engine) -> Result<Engine> {
+    let cannot = || format!("cannot use the files in {}", config.data.display());
+    let folder = FileFolder::open(&config.data).with_context(cannot)?;
+    let uploads = folder.open_uploads().with_context(cannot)?;
+    Ok(engine.keeping_files(Arc::new(folder), uploads, config.storage.file_bytes_max()))
+}
+
 /// What runs beside the engine: the logs, the scrub, and the count of what is used.
 fn followers(
     config: &Config,
@@ -202,10 +212,16 @@ fn followers(
     let mut followers: Vec<_> = Log::ALL.map(|log| tokio::spawn(follow(log))).into();
     let rows_per_second = config.ledger.scrub_rows_per_second;
     let scrub = audit::scrub::run(engine(), data(), row_key, rows_per_second, stopped.clone());
+    let files = audit::file_scrub::run(engine(), data(), rows_per_second, stopped.clone());
     let stored = usage::count_stored(engine(), data(), n_uncounted, stopped.clone());
     let reserve_mib = config.storage.reserve_mib;
     let reserve = usage::keep_reserve(engine(), data(), reserve_mib, stopped.clone());
-    followers.extend([tokio::spawn(scrub), tokio::spawn(stored), tokio::spawn(reserve)]);
+    followers.extend([
+        tokio::spawn(scrub),
+        tokio::spawn(files),
+        tokio::spawn(stored),
+        tokio::spawn(reserve),
+    ]);
     followers
 }
 

@@ -107,6 +107,7 @@ impl Log {
                 | Subject::Graph(_)
                 | Subject::Subscription(_)
                 | Subject::Session(_)
+                | Subject::File(_)
                 | Subject::Webhook(_)
                 | Subject::Ledger,
             ) => false,

@@ -107,6 +107,7 @@ impl Sessions<'_> {
                 | Subject::Token(_)
                 | Subject::Graph(_)
                 | Subject::Subscription(_)
+                | Subject::File(_)
                 | Subject::Webhook(_)
                 | Subject::Message(_)
                 | Subject::Teamspace
@@ -307,6 +308,7 @@ fn may_need_action(entry: &Entry) -> bool {
         | Subject::Token(_)
         | Subject::Graph(_)
         | Subject::Subscription(_)
+        | Subject::File(_)
         | Subject::Webhook(_)
         | Subject::Message(_)
         | Subject::Teamspace

@@ -126,6 +126,7 @@ impl Ledger<'_> {
                 | Command::Graph(_)
                 | Command::Subscription(_)
                 | Command::Session(_)
+                | Command::File(_)
                 | Command::Webhook(_)
                 | Command::Erase { .. },
                 Some(behind),

@@ -130,6 +130,7 @@ impl Queues<'_> {
             | Subject::Graph(_)
             | Subject::Subscription(_)
             | Subject::Session(_)
+            | Subject::File(_)
             | Subject::Webhook(_)
             | Subject::Message(_)
             | Subject::Teamspace

@@ -134,9 +134,13 @@ impl Outbox<'_> {
     /// Looks at artifacts that are not proposed yet. One look at a time: a caller that experiments
     /// must not delay the verification of proposed artifacts. `None` while another look is running,
     /// and for an engine without loops.
-    pub async fn look(self, artifacts: Vec<Artifact>) -> Option<Vec<Seen>> {
+    pub async fn look(self, reader: &Caller, artifacts: Vec<Artifact>) -> Option<Vec<Seen>> {
         let _turn = self.engine.outside.asked.try_lock().ok()?;
-        Some(self.engine.outside.adapter.get()?.look(artifacts).await)
+        let adapter = self.engine.outside.adapter.get()?;
+        let looked = self.engine.files().look(&reader.teamspace, artifacts, Some(reader));
+        let (mut seen, others) = looked.await;
+        seen.extend(adapter.look(others).await);
+        Some(seen)
     }
 
     /// Why a URL is never called as this server is set up. An engine without loops knows nothing.
@@ -199,7 +203,14 @@ impl Outbox<'_> {
         };
         let (command, failure) = match work {
             Work::Look { looked, artifacts } => {
-                let seen = self.while_renewing(claimed, adapter.look(artifacts)).await;
+                let teamspace = &claimed.stream.teamspace;
+                let looking = async {
+                    let looked = self.engine.files().look(teamspace, artifacts, None);
+                    let (mut seen, others) = looked.await;
+                    seen.extend(adapter.look(others).await);
+                    seen
+                };
+                let seen = self.while_renewing(claimed, looking).await;
                 let failure = seen.iter().find_map(|one| one.finding.detail()).map(str::to_owned);
                 (handoff::Command::Verified { looked, seen }, failure)
             }
@@ -213,6 +224,7 @@ impl Outbox<'_> {
             Work::Wake(wake) => return self.carry_out_wake(claimed, wake, adapter).await,
             Work::Deliver(turn) => return self.carry_out_delivery(claimed, &turn, adapter).await,
             Work::Tell(tell) => return self.carry_out_decision(claimed, &tell, adapter).await,
+            Work::Remove => return self.carry_out_removal(claimed).await,
         };
         let caller = Caller::system(claimed.stream.teamspace.clone());
         let command = Command::Handoff(command);
@@ -230,6 +242,19 @@ impl Outbox<'_> {
         self.engine.store.write_outbox(self.again_later(claimed, failure)).await
     }
 
+    async fn carry_out_removal(self, claimed: &Claimed) -> Result<(), StoreError> {
+        let Subject::File(file) = &claimed.stream.subject else { return Ok(()) };
+        let deleted = self.engine.files().delete(&claimed.stream.teamspace, file).await;
+        match deleted {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                tracing::error!(%error, %file, "a file could not be deleted");
+                let failure = CallFailure::down("the folder of the files failed");
+                self.engine.store.write_outbox(self.again_later(claimed, failure)).await
+            }
+        }
+    }
+
     /// The work for a claimed effect, if the stream still wants it.
     pub(crate) async fn work(self, claimed: &Claimed) -> Result<Option<Work>, StoreError> {
         let Some(state) = self.engine.read().current(&claimed.stream).await? else {
@@ -239,7 +264,7 @@ impl Outbox<'_> {
             State::Handoff(handoff) => {
                 self.engine.read().document(&claimed.stream, handoff.document_hash()).await?
             }
-            State::Message(_) | State::Conversation(_) | State::Session(_) => None,
+            State::Message(_) | State::Conversation(_) | State::Session(_) | State::File(_) => None,
             State::Agent(_)
             | State::Token(_)
             | State::Ledger(_)

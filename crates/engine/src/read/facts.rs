@@ -9,12 +9,13 @@ use protocol::ledger::{Stream, Subject};
 use protocol::message::Message;
 use protocol::message::decide::send::BROADCAST_MAX;
 use protocol::queue::DEFAULT_QUEUE;
-use protocol::step::{Directory, Facts, Needs, QueueOf, SlotOf, State};
+use protocol::step::{Directory, Event, Facts, Needs, QueueOf, SlotOf, State};
 use protocol::time::Span;
 use protocol::{subscription, webhook};
 
 use crate::Engine;
-use crate::ports::store::{List, ListOf, StoreError};
+use crate::ports::store::{List, ListOf, StoreError, StoreReads};
+use crate::read::reading::recorded;
 
 /// The recipients of the largest broadcast, its sender, and one more. If all of these exist, there
 /// are too many recipients.
@@ -77,6 +78,10 @@ impl Engine {
                 facts.fallbacks.extend(self.agent(&stream.teamspace, id).await?);
             }
         }
+        facts.may_read_any = self.may_read_any(caller, &needs.any_readable).await?;
+        if let Some(position) = needs.entry {
+            facts.entry = self.recorded_at(stream, position).await?.map(Box::new);
+        }
         if needs.settings {
             facts.settings = self.read().settings(&stream.teamspace).await?;
         }
@@ -87,6 +92,34 @@ impl Engine {
             facts.turn = Some(Box::new(turn));
         }
         Ok(facts)
+    }
+
+    /// Whether the caller may read one of these things, as they are in the store. It takes no turn
+    /// of their streams: the caller may hold one of them.
+    pub(crate) async fn may_read_any(
+        &self,
+        caller: &Caller,
+        subjects: &[Subject],
+    ) -> Result<bool, StoreError> {
+        for subject in subjects {
+            let stream = Stream { teamspace: caller.teamspace.clone(), subject: subject.clone() };
+            let Some(item) = self.read().item(&stream).await? else { continue };
+            if self.access().may_read(caller, &stream, &item.state).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// What an entry records; `None` if there is none, or it was erased.
+    async fn recorded_at(
+        &self,
+        stream: &Stream,
+        position: u64,
+    ) -> Result<Option<Event>, StoreError> {
+        let page = self.store.history_from(stream, position, 1).await?;
+        let found = page.first().filter(|one| one.entry.position == position);
+        Ok(found.and_then(|one| recorded(&one.entry)))
     }
 
     async fn free_slots(

@@ -93,6 +93,7 @@ fn line((number, line): (u64, Sequenced)) -> TranscriptLine {
             | step::Event::Teamspace(_)
             | step::Event::Graph(_)
             | step::Event::Subscription(_)
+            | step::Event::File(_)
             | step::Event::Webhook(_)
             | step::Event::Session(_)
             | step::Event::Erased(_)

@@ -50,6 +50,7 @@ impl Read<'_> {
                 | State::Graph(_)
                 | State::Subscription(_)
                 | State::Session(_)
+                | State::File(_)
                 | State::Webhook(_)
                 | State::Conversation(_),
             )

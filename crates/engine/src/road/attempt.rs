@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use protocol::caller::Caller;
+use protocol::file::references::names_files;
 use protocol::json;
 use protocol::ledger::{Body, Entry, GENESIS, Stream};
 use protocol::rejection::Rejection;
@@ -157,7 +158,15 @@ impl Engine {
                 self.decide(asked, &turn, latest, &Facts::default())
             } else {
                 let state = latest.state.as_deref();
-                let facts = Box::pin(self.known_facts(asked, state, needs, holds)).await?;
+                let mut facts = Box::pin(self.known_facts(asked, state, needs, holds)).await?;
+                // An entry gives up its files once, so an earlier erasure must be durable first.
+                if facts.entry.as_deref().is_some_and(names_files) {
+                    if latest.settled().await != Durability::Durable {
+                        return Ok(Attempt::Again);
+                    }
+                    let needs = step::needs(state, asked.command);
+                    facts = Box::pin(self.known_facts(asked, state, needs, holds)).await?;
+                }
                 self.decide(asked, &turn, latest, &facts)
             }
         };

@@ -9,6 +9,7 @@ mod agent_shapes;
 mod callback_shapes;
 mod completion_shapes;
 mod conversation_shapes;
+mod file_shapes;
 mod handoff_shapes;
 mod report_shapes;
 mod session_shapes;
@@ -28,6 +29,7 @@ use agent_shapes::agent_shapes;
 use callback_shapes::callback_shapes;
 use completion_shapes::completion_shapes;
 use conversation_shapes::conversation_shapes;
+use file_shapes::file_shapes;
 use handoff_shapes::{agent, handoff_shapes, time};
 use report_shapes::report_shapes;
 use session_shapes::session_shapes;
@@ -48,7 +50,7 @@ use crate::teamspace::{self, Configuration, Settings};
 use crate::time::Span;
 use crate::token::{self, BearerKind, Grant};
 use crate::{
-    agent, callback, conversation, graph, message, session, subscription, transfer, webhook,
+    agent, callback, conversation, file, graph, message, session, subscription, transfer, webhook,
 };
 
 /// One list that is both a match and a table: a missing variant does not compile, and a listed one
@@ -142,6 +144,11 @@ events! {
     Event::Webhook(webhook::Event::SetAside(_)) => "webhook.set_aside",
     Event::Webhook(webhook::Event::Settled(_)) => "webhook.settled",
     Event::Webhook(webhook::Event::Removed(_)) => "webhook.removed",
+    Event::File(file::Event::Stored(_)) => "file.stored",
+    Event::File(file::Event::Referenced(_)) => "file.referenced",
+    Event::File(file::Event::Released(_)) => "file.released",
+    Event::File(file::Event::Removed(_)) => "file.removed",
+    Event::File(file::Event::Deleted(_)) => "file.deleted",
     Event::Message(message::Event::Woken(_)) => "message.woken",
     Event::Message(message::Event::Failed(_)) => "message.failed",
     Event::Conversation(conversation::Event::Opened(_)) => "conversation.opened",
@@ -281,6 +288,7 @@ fn shapes() -> Vec<(&'static str, Event)> {
     shapes.extend(transfer_shapes());
     shapes.extend(subscription_shapes());
     shapes.extend(webhook_shapes());
+    shapes.extend(file_shapes());
     shapes.extend(callback_shapes());
     shapes.extend(teamspace_shapes());
     shapes.extend(graph_shapes());

@@ -3,6 +3,7 @@
 mod agents;
 mod completions;
 mod conversations;
+mod files;
 mod graphs;
 mod names;
 mod sessions;
@@ -113,6 +114,7 @@ fn events() -> impl Strategy<Value = Event> {
         1 => sessions::sessions(),
         1 => subscriptions::subscriptions(),
         1 => webhooks::webhooks(),
+        1 => files::files(),
         3 => messages(),
         3 => conversations(),
         1 => Just(Event::Token(token::Event::Revoked(token::Revoked {}))),
@@ -181,6 +183,7 @@ fn proposals() -> impl Strategy<Value = Proposed> {
                 gated,
                 loosens,
                 differences,
+                files: Vec::new(),
             }
         },
     )

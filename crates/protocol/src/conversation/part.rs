@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
+use crate::ids::{ConversationId, FileId};
 use crate::rejection::Rejection;
 use crate::{canonical, form};
 
@@ -42,6 +43,7 @@ fn data(schema: &mut Schema) {
 pub enum Part {
     Text(Text),
     Attachment(Attachment),
+    File(FilePart),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -68,6 +70,24 @@ pub struct Attachment {
     pub sha256: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u64>,
+}
+
+/// A stored file, by its name. It is kept as long as a message or a package names it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FilePart {
+    /// The file, as its upload answered.
+    pub file: FileId,
+    #[schemars(transform = form::patterned(FILE_NAME, ATTACHMENT_NAME_BYTES_MAX, name_expected()))]
+    pub name: String,
+    /// What the sender takes it for. Browsers get the type that the bytes have.
+    #[schemars(transform = form::pattern(MEDIA_TYPE, MEDIA_TYPE_EXPECTED))]
+    pub media_type: String,
+}
+
+/// Where a reader of a conversation gets a file of a message.
+pub fn file_path(conversation: ConversationId, number: u64, index: usize) -> String {
+    format!("/v1/conversations/{conversation}/messages/{number}/attachments/{index}")
 }
 
 impl Attachment {
@@ -146,26 +166,17 @@ fn check_part(part: &Part, field: &str) -> Result<Part, Rejection> {
         }
         Part::Text(_) => Ok(part.clone()),
         Part::Attachment(attachment) => check_attachment(attachment, field).map(Part::Attachment),
+        Part::File(file) => {
+            check_label(&file.name, &file.media_type, field)?;
+            Ok(part.clone())
+        }
     }
 }
 
 fn check_attachment(attachment: &Attachment, field: &str) -> Result<Attachment, Rejection> {
-    let invalid = |name: &str, expected: &str| Err(invalid(&format!("{field}.{name}"), expected));
     let Attachment { name, media_type, data, sha256, size_bytes } = attachment;
-    let is_plain = |character: char| !character.is_control() && !"/\\".contains(character);
-    if name.trim().is_empty()
-        || name.len() > ATTACHMENT_NAME_BYTES_MAX
-        || !name.chars().all(is_plain)
-    {
-        return invalid("name", &name_expected());
-    }
-    let is_token = |text: &str| {
-        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte);
-        !text.is_empty() && text.len() <= 127 && text.bytes().all(is_allowed)
-    };
-    if !media_type.split_once('/').is_some_and(|(kind, rest)| is_token(kind) && is_token(rest)) {
-        return invalid("media_type", MEDIA_TYPE_EXPECTED);
-    }
+    check_label(name, media_type, field)?;
+    let invalid = |name: &str, expected: &str| Err(invalid(&format!("{field}.{name}"), expected));
     let Ok(bytes) = STANDARD.decode(data) else {
         return invalid("data", "base64 with padding");
     };
@@ -184,6 +195,25 @@ fn check_attachment(attachment: &Attachment, field: &str) -> Result<Attachment, 
         size_bytes: Some(bytes.len() as u64),
         ..attachment.clone()
     })
+}
+
+fn check_label(name: &str, media_type: &str, field: &str) -> Result<(), Rejection> {
+    let invalid = |name: &str, expected: &str| Err(invalid(&format!("{field}.{name}"), expected));
+    let is_plain = |character: char| !character.is_control() && !"/\\".contains(character);
+    if name.trim().is_empty()
+        || name.len() > ATTACHMENT_NAME_BYTES_MAX
+        || !name.chars().all(is_plain)
+    {
+        return invalid("name", &name_expected());
+    }
+    let is_token = |text: &str| {
+        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte);
+        !text.is_empty() && text.len() <= 127 && text.bytes().all(is_allowed)
+    };
+    if !media_type.split_once('/').is_some_and(|(kind, rest)| is_token(kind) && is_token(rest)) {
+        return invalid("media_type", MEDIA_TYPE_EXPECTED);
+    }
+    Ok(())
 }
 
 fn invalid(field: &str, expected: &str) -> Rejection {

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::event::{Event, Routed, Said, Speaker};
-use super::part::{Attachment, Part};
+use super::part::{Attachment, FilePart, Part, file_path};
 use super::state::{Conversation, Customer};
 use super::told::DeliveryPiece;
 use super::transcript_line::TranscriptLine;
@@ -171,10 +171,11 @@ impl Turn {
             Part::Attachment(Attachment { name, media_type, sha256, size_bytes, .. }) => json!({
                 "type": "attachment", "name": name, "media_type": media_type, "sha256": sha256,
                 "size_bytes": size_bytes,
-                "path": format!(
-                    "/v1/conversations/{}/messages/{}/attachments/{index}",
-                    self.conversation, said.number
-                ),
+                "path": file_path(self.conversation, said.number, index),
+            }),
+            Part::File(FilePart { file, name, media_type }) => json!({
+                "type": "file", "name": name, "media_type": media_type, "file": file,
+                "path": file_path(self.conversation, said.number, index),
             }),
         });
         parts.collect()

@@ -4,8 +4,8 @@
 use crate::aggregate::Command;
 use crate::transfer::command::Act;
 use crate::{
-    agent, callback, conversation, graph, handoff, message, session, subscription, token, transfer,
-    webhook,
+    agent, callback, conversation, file, graph, handoff, message, session, subscription, token,
+    transfer, webhook,
 };
 
 impl Command {
@@ -62,6 +62,12 @@ impl Command {
                 | webhook::Command::SetAside(_)
                 | webhook::Command::Settle { .. }
                 | webhook::Command::Remove => true,
+            },
+            Command::File(command) => match command {
+                file::Command::Store { .. } | file::Command::Refer { .. } => false,
+                file::Command::Release { .. }
+                | file::Command::Elapse { .. }
+                | file::Command::NoteDeleted => true,
             },
             Command::Teamspace(_) => false,
             Command::Erase { .. } | Command::Fork(_) => true,

@@ -24,6 +24,7 @@ pub fn open_thing(state: &State) -> Option<Thing> {
         | State::Token(_)
         | State::Ledger(_)
         | State::Message(_)
+        | State::File(_)
         | State::Webhook(_)
         | State::Teamspace(_) => None,
     }
@@ -46,6 +47,7 @@ pub fn owner(state: &State) -> Option<Principal> {
         | State::Token(_)
         | State::Ledger(_)
         | State::Message(_)
+        | State::File(_)
         | State::Webhook(_)
         | State::Teamspace(_) => None,
     }

@@ -6,6 +6,7 @@ use super::{
     Refused, State, Tell, Wake, Went, Work,
 };
 use crate::conversation::{self, Conversation};
+use crate::file::references;
 use crate::handoff::command::Looked;
 use crate::handoff::state::Note;
 use crate::handoff::workq::Workq;
@@ -30,6 +31,7 @@ pub fn deadlines(state: &State) -> Vec<Deadline> {
         State::Subscription(subscription) => subscription.deadlines(),
         State::Conversation(conversation) => conversation.deadlines(),
         State::Session(session) => session.deadlines(),
+        State::File(file) => file.deadlines(),
         State::Token(_)
         | State::Ledger(_)
         | State::Teamspace(_)
@@ -56,6 +58,7 @@ pub fn effects(state: &State) -> Vec<Effect> {
         State::Message(message) => message.effects(),
         State::Conversation(conversation) => conversation.effects(),
         State::Session(session) => session.effects(),
+        State::File(file) => file.effects(),
         State::Agent(_)
         | State::Token(_)
         | State::Ledger(_)
@@ -83,6 +86,10 @@ pub fn work(state: &State, effect: &str, document: Option<&str>) -> Option<Work>
             return conversation.turn_of(effect).map(|turn| Work::Deliver(Box::new(turn)));
         }
         State::Session(session) => return tell(session, effect),
+        State::File(file) => {
+            let is_wanted = file.effects().iter().any(|wanted| wanted.name == effect);
+            return is_wanted.then_some(Work::Remove);
+        }
         State::Agent(_)
         | State::Token(_)
         | State::Ledger(_)
@@ -151,7 +158,8 @@ pub fn holds_left(stream: &Stream, state: &State) -> Vec<(String, HoldState)> {
             let key = session.asking_key();
             key.map(|key| Hold { key, occupied: true, value: None }).into_iter().collect()
         }
-        State::Agent(_)
+        State::File(_)
+        | State::Agent(_)
         | State::Token(_)
         | State::Message(_)
         | State::Ledger(_)
@@ -197,7 +205,8 @@ pub(super) fn hold_changes(
         State::Handoff(handoff) => derive::hold(handoff),
         State::Subscription(subscription) => Some(subscription.hold()),
         State::Webhook(webhook) => Some(webhook.hold()),
-        State::Agent(_)
+        State::File(_)
+        | State::Agent(_)
         | State::Token(_)
         | State::Message(_)
         | State::Conversation(_)
@@ -279,9 +288,13 @@ fn transfer_hold_changes(
     left.chain(taken).filter(|write| write.expected != write.next).collect()
 }
 
-/// Commands to other streams: those of the decision, and, for a delegated part, what the owner of
-/// the whole must know.
+/// Commands to other streams: those of the decision, for a delegated part what the owner of the
+/// whole must know, and last those to the files that the entries name.
 pub(super) fn then(
+    stream: &Stream,
+    command: &Command,
+    events: &[Event],
+    facts: &Facts,
     mut then: Vec<(Subject, Command)>,
     before: Option<&State>,
     after: &State,
@@ -293,6 +306,10 @@ pub(super) fn then(
     {
         let told = Command::Handoff(handoff::Command::Child(told));
         then.push((Subject::Handoff(parent), told));
+    }
+    then.extend(references::refer(&stream.subject, command, events, &then));
+    if let (Command::Erase { .. }, Some(erased)) = (command, facts.entry.as_deref()) {
+        then.extend(references::release(&stream.subject, erased));
     }
     then
 }
@@ -326,6 +343,7 @@ pub(super) fn outcome(state: &State, events: &[Event]) -> Outcome {
         | State::Graph(_)
         | State::Subscription(_)
         | State::Session(_)
+        | State::File(_)
         | State::Webhook(_)
         | State::Teamspace(_) => Outcome::default(),
     };
@@ -412,6 +430,7 @@ pub(super) fn without_texts(state: State, at: Time) -> State {
         | State::Ledger(_)
         | State::Graph(_)
         | State::Subscription(_)
+        | State::File(_)
         | State::Webhook(_)
         | State::Teamspace(_) => state,
     }

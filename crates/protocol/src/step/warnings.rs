@@ -42,6 +42,7 @@ pub(super) fn of(command: &Command, facts: &Facts) -> Vec<Warning> {
         | Command::Teamspace(_)
         | Command::Subscription(_)
         | Command::Session(_)
+        | Command::File(_)
         | Command::Webhook(_)
         | Command::Erase { .. }
         | Command::Fork(_) => Vec::new(),

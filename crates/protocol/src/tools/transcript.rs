@@ -70,7 +70,7 @@ pub fn n_text_bytes(lines: &[TranscriptLine]) -> usize {
     });
     let texts = said.flatten().map(|part| match part {
         Part::Text(text) => text.text.len(),
-        Part::Attachment(_) => 0,
+        Part::Attachment(_) | Part::File(_) => 0,
     });
     texts.sum()
 }

@@ -37,6 +37,7 @@ fn names(event: &Event, agent: &AgentId) -> bool {
         | Event::Teamspace(_)
         | Event::Graph(_)
         | Event::Subscription(_)
+        | Event::File(_)
         | Event::Webhook(_)
         | Event::Erased(_)
         | Event::Forked(_) => false,

@@ -46,6 +46,7 @@ fn parties_are_those_whom_the_record_names() {
             | Event::Teamspace(_)
             | Event::Graph(_)
             | Event::Subscription(_)
+            | Event::File(_)
             | Event::Webhook(_)
             | Event::Session(_)
             | Event::Erased(_)

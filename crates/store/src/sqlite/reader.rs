@@ -21,6 +21,7 @@ use tokio::sync::oneshot;
 use super::audit_rows::{self, DocumentRow, LedgerRow, SnapshotPlace, SnapshotRow, TranscriptRow};
 use super::derived_rows::{self, HoldRow, OutboxRow, OutcomeRow, PartyRow};
 use super::transfer_rows::{self, StoredTransfer};
+use super::usage_rows::KeptFile;
 use super::{OpenError, broken, marks, migrate, open_for_reading, rows, usage_rows};
 
 /// One per core of a small machine: reads are short and come from the page cache. One more is for
@@ -379,6 +380,16 @@ impl ReadOnly {
     /// The bytes that are kept of the entries from one to another, by who wrote them.
     pub fn stored_counts(&self, from: u64, to: u64) -> Result<Vec<StoredCount>, StoreError> {
         usage_rows::stored_counts(&self.connection, from, to).map_err(broken)
+    }
+
+    /// The bytes of the files that are kept, by who stored them.
+    pub fn stored_files(&self) -> Result<Vec<StoredCount>, StoreError> {
+        usage_rows::stored_files(&self.connection).map_err(broken)
+    }
+
+    /// The files whose bytes lie beside the database.
+    pub fn kept_files(&self) -> Result<Vec<KeptFile>, StoreError> {
+        usage_rows::kept_files(&self.connection).map_err(broken)
     }
 
     /// The teamspaces in the order of their names.

@@ -82,6 +82,7 @@ pub fn load(connection: &Connection, stream: &Stream) -> Result<Option<Snapshot>
         | Subject::Graph(_)
         | Subject::Subscription(_)
         | Subject::Session(_)
+        | Subject::File(_)
         | Subject::Webhook(_)
         | Subject::Ledger => load_stream(connection, stream, read),
     }
@@ -208,6 +209,7 @@ pub fn document(connection: &Connection, stream: &Stream, hash: &str) -> Result<
         | Subject::Session(_)
         | Subject::Teamspace
         | Subject::Subscription(_)
+        | Subject::File(_)
         | Subject::Webhook(_)
         | Subject::Ledger => (
             "SELECT d.text FROM handoffs h JOIN documents d ON d.seq = h.document_seq
@@ -312,6 +314,7 @@ pub fn list(connection: &Connection, list: &List) -> Result<Vec<Listed>> {
         ListOf::Graphs => list_streams(connection, list, "graph"),
         ListOf::Sessions => list_streams(connection, list, "session"),
         ListOf::Webhooks => list_streams(connection, list, "webhook"),
+        ListOf::Files => list_streams(connection, list, "file"),
         ListOf::Waiting { queue, after } => {
             conversation_rows::waiting(connection, &list.teamspace, queue, *after, list.limit)
         }

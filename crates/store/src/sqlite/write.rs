@@ -221,6 +221,7 @@ impl<'c> Statements<'c> {
             | Subject::Graph(_)
             | Subject::Subscription(_)
             | Subject::Session(_)
+            | Subject::File(_)
             | Subject::Webhook(_)
             | Subject::Ledger => self
                 .place_of_stream
@@ -382,6 +383,7 @@ impl<'c> Statements<'c> {
                 | State::Graph(_)
                 | State::Subscription(_)
                 | State::Session(_)
+                | State::File(_)
                 | State::Webhook(_),
                 known,
                 _,

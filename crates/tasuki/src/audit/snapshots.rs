@@ -237,6 +237,9 @@ fn is_found_by(state: &State, columns: &Columns) -> bool {
         (State::Session(_), Columns::Stream { kind, secret_hash }) => {
             kind == "session" && secret_hash.is_none()
         }
+        (State::File(_), Columns::Stream { kind, secret_hash }) => {
+            kind == "file" && secret_hash.is_none()
+        }
         (State::Webhook(_), Columns::Stream { kind, secret_hash }) => {
             kind == "webhook" && secret_hash.is_none()
         }
@@ -266,6 +269,7 @@ fn is_found_by(state: &State, columns: &Columns) -> bool {
             | State::Graph(_)
             | State::Subscription(_)
             | State::Session(_)
+            | State::File(_)
             | State::Webhook(_),
             Columns::Handoff(_) | Columns::Message(_) | Columns::Conversation(_),
         ) => false,

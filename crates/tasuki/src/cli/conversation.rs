@@ -1,6 +1,7 @@
 //! `tasuki conversation`: chats with customers, from opening one to erasing it.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
@@ -11,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::graph::attribute;
 use super::reach::Reach;
-use super::{callback, conversation_story, json_object, names, put, token};
+use super::{callback, conversation_story, file, json_object, names, put, token};
 use crate::client::{Call, Client, percent_encode};
 use crate::{exit_code, output};
 
@@ -43,6 +44,9 @@ enum ConversationCommand {
         id: String,
         /// What to say
         text: String,
+        /// A file to store and to attach; may be repeated
+        #[arg(long = "attach", value_name = "FILE")]
+        attached: Vec<PathBuf>,
         /// The epoch for which an agent speaks [default: the current one]
         #[arg(long, value_name = "N")]
         epoch: Option<u64>,
@@ -227,9 +231,10 @@ pub async fn run(args: ConversationArgs) -> Result<u8> {
         ConversationCommand::Show { id, last } => {
             conversation_story::print(client, &id, last, json).await?;
         }
-        ConversationCommand::Say { id, text, epoch, in_reply_to } => {
+        ConversationCommand::Say { id, text, attached, epoch, in_reply_to } => {
             let epoch = current(client, &id, epoch).await?;
-            let mut body = json!({ "parts": [{ "type": "text", "text": text }] });
+            let parts = file::parts(client, &text, &attached).await?;
+            let mut body = json!({ "parts": parts });
             set(&mut body, "epoch", epoch);
             set(&mut body, "in_reply_to", in_reply_to);
             print(client, Call::post(path_of(&id, "/messages"), body), json, |answer| {

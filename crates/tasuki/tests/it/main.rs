@@ -22,6 +22,7 @@ mod directory;
 mod disk_faults;
 mod events;
 mod fair_shares;
+mod files;
 mod graphs;
 mod hidden_places;
 mod histories;

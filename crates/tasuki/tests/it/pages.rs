@@ -42,6 +42,7 @@ pages! {
     conversations: "docs/conversations.md",
     directory: "docs/directory.md",
     errors: "docs/errors.md",
+    files: "docs/files.md",
     first_bot: "docs/first-bot.md",
     graphs: "docs/graphs.md",
     http: "docs/gateways/http.md",

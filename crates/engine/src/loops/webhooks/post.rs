@@ -148,6 +148,7 @@ fn webhook_id(stream: &Stream) -> WebhookId {
         | Subject::Teamspace
         | Subject::Graph(_)
         | Subject::Subscription(_)
+        | Subject::File(_)
         | Subject::Session(_) => unreachable!("only webhooks are posted to"),
     }
 }

@@ -242,6 +242,7 @@ async fn inbox(engine: &Engine, caller: &Caller) -> Vec<Message> {
         | State::Ledger(_)
         | State::Graph(_)
         | State::Subscription(_)
+        | State::File(_)
         | State::Webhook(_)
         | State::Session(_)
         | State::Teamspace(_) => {

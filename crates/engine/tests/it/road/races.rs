@@ -168,6 +168,7 @@ async fn active_of(engine: &Engine, task: &str) -> Vec<Stream> {
         | State::Conversation(_)
         | State::Graph(_)
         | State::Subscription(_)
+        | State::File(_)
         | State::Webhook(_)
         | State::Session(_)
         | State::Teamspace(_) => false,

@@ -99,6 +99,7 @@ impl Filter {
                 | Subject::Token(_)
                 | Subject::Graph(_)
                 | Subject::Subscription(_)
+                | Subject::File(_)
                 | Subject::Webhook(_)
                 | Subject::Session(_)
                 | Subject::Teamspace

@@ -14,8 +14,8 @@ use protocol::caller::{Caller, Principal};
 use protocol::canonical::Hash;
 use protocol::conversation::command::{Route, Say};
 use protocol::ids::{
-    AgentId, ConversationId, GraphId, HandoffId, InvalidId, MessageId, TokenId, TransferId,
-    WebhookId,
+    AgentId, ConversationId, FileId, GraphId, HandoffId, InvalidId, MessageId, TokenId, TransferId,
+    UploadId, WebhookId,
 };
 use protocol::json::Bounds;
 use protocol::strict::{self, Strict};
@@ -376,6 +376,14 @@ impl Names for TokenId {
 
 impl Names for WebhookId {
     const WHAT: &'static str = "webhook";
+}
+
+impl Names for FileId {
+    const WHAT: &'static str = "file";
+}
+
+impl Names for UploadId {
+    const WHAT: &'static str = "upload";
 }
 
 impl<S: Send + Sync, T: Names> FromRequestParts<S> for Named<T> {

@@ -9,7 +9,7 @@ use crate::conversation::event::{
     Routed, Said, SignalsObserved, Speaker, Unreached, Updated, is_line,
 };
 use crate::conversation::not_heard::Why;
-use crate::conversation::part::{Attachment, Part, Text};
+use crate::conversation::part::{Attachment, FilePart, Part, Text};
 use crate::conversation::silence::{ANSWER_WITHIN_DEFAULT, OwedKind};
 use crate::conversation::state::{Customer, Setup};
 use crate::conversation::topology::Topology;
@@ -91,6 +91,11 @@ fn said() -> Vec<(&'static str, ConversationEvent)> {
         sha256: Some("8f434346648f6b96df89dda901c5176b10a6d83961dd3c1ac88b59b2dc327aa4".to_owned()),
         size_bytes: Some(2),
     });
+    let file = Part::File(FilePart {
+        file: format!("sha256:{}", "ab".repeat(32)).parse().expect("a file"),
+        name: "bill.pdf".to_owned(),
+        media_type: "application/pdf".to_owned(),
+    });
     let least = Said {
         holder: agent("bob"),
         number: 1,
@@ -130,6 +135,7 @@ fn said() -> Vec<(&'static str, ConversationEvent)> {
             ConversationEvent::Said(Said { listener: Some(agent("ivan")), ..least.clone() }),
         ),
         ("limited", ConversationEvent::Said(Said { answer_within, ..least.clone() })),
+        ("file", ConversationEvent::Said(Said { parts: vec![file], ..least.clone() })),
         ("least", ConversationEvent::Said(least)),
         ("most", ConversationEvent::Said(most)),
         ("least", not_heard(Why::EpochOutdated)),

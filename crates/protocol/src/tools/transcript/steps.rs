@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::conversation::author::whose;
 use crate::conversation::event::{Event, How, Routed, Said, Speaker};
-use crate::conversation::part::{Attachment, Part, Text};
+use crate::conversation::part::{Attachment, FilePart, Part, Text, file_path};
 use crate::conversation::transcript_line::TranscriptLine;
 use crate::hidden::visible;
 use crate::ids::{AgentId, ConversationId};
@@ -148,12 +148,13 @@ fn words(conversation: ConversationId, said: &Said) -> Option<StepKind> {
     let texts = numbered.map(|(index, part)| match part {
         Part::Text(Text { text }) => visible(text).trim().to_owned(),
         Part::Attachment(Attachment { name, media_type, size_bytes, .. }) => {
-            let path = format!(
-                "/v1/conversations/{conversation}/messages/{}/attachments/{index}",
-                said.number
-            );
+            let path = file_path(conversation, said.number, index);
             let n_bytes = size_bytes.unwrap_or_default();
             format!("[file {}, {media_type}, {n_bytes} bytes: {path}]", visible(name))
+        }
+        Part::File(FilePart { name, media_type, .. }) => {
+            let path = file_path(conversation, said.number, index);
+            format!("[file {}, {media_type}: {path}]", visible(name))
         }
     });
     let texts: Vec<String> = texts.filter(|text| !text.is_empty()).collect();

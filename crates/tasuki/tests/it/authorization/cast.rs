@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use tasuki::client::{Call, Client};
 
 use super::bodies::{
-    body_of, first_checkpoint, graph, human_is_there, started, subscribes, webhook, witnessed_log,
+    body_of, first_checkpoint, graph, human_is_there, make_file, make_upload, started, subscribes,
+    tool_call, webhook, witnessed_log,
 };
 use super::rules::Case;
 use crate::server::{Server, act, initiate, offer, ok, told_of_rejections};
@@ -32,6 +33,8 @@ pub const GRAPH: &str = "graph";
 pub const SESSION: &str = "session";
 pub const SUBSCRIPTION: &str = "subscription";
 pub const WEBHOOK: &str = "webhook";
+pub const FILE: &str = "file";
+pub const UPLOAD: &str = "upload";
 
 pub const CALLERS: [&str; 12] = [
     "none",
@@ -215,6 +218,8 @@ impl Cast {
             SESSION => return self.make_session(&task).await,
             SUBSCRIPTION => return self.make_subscription().await,
             WEBHOOK => return self.make_webhook().await,
+            FILE => return make_file(&alice, &task).await,
+            UPLOAD => return make_upload(&alice).await,
             "draft" | "discarded" => {
                 let drafts = Call::post("/v1/handoffs/drafts", offer(&task, "bob"));
                 let id = ok(&alice, drafts).await["handoff_id"].as_str().expect("an id").to_owned();
@@ -391,6 +396,7 @@ impl Cast {
             }
             request = match case.operation.as_str() {
                 "add_checkpoint" => request.text(&first_checkpoint()),
+                "store_file" | "append_to_upload" => request.text(""),
                 _ => request.json(&body),
             };
         }
@@ -437,6 +443,8 @@ impl Cast {
             (None, "set_quotas") => json!({ "teamspace": "default", "quotas": {} }),
             (None, "save_graph") => graph(),
             (None, "create_webhook" | "change_webhook") => webhook(),
+            (None, "begin_upload" | "store_file") => json!({ "size_bytes": 0 }),
+            (None, operation) if operation.ends_with("_upload") => json!({}),
             (None, "redeliver_event" | "discard_delivery") => json!({ "event": "cur_1" }),
             (None, "open_subscription") => subscribes(),
             (None, "reply") => json!({
@@ -465,12 +473,7 @@ impl Cast {
                 "message": 1, "signals": [{ "signal": "frustration", "score": 0.5 }],
             }),
             (None, "select_agent") => json!({ "agent_id": "eve" }),
-            (None, "call_tools") => {
-                let function = json!({ "name": "transfer_to_eve", "arguments": "{}" });
-                let call = json!({ "id": "c1", "type": "function", "function": function });
-                let turn = json!({ "role": "assistant", "content": null, "tool_calls": [call] });
-                json!({ "form": "openai", "turn": turn, "epoch": 1 })
-            }
+            (None, "call_tools") => tool_call(),
             (None, "acp_send") => json!({ "to": ["eve"], "type": "status.update" }),
             (None, "acp_respond") => json!({ "type": "status.update" }),
             (None, "issue_token") => json!({ "agent": "eve" }),

@@ -2,7 +2,8 @@
 //! table says what members then get.
 
 use super::cast::{
-    AGENT, CALLED, CONVERSATION, GRAPH, HUMAN, MESSAGE, QUEUE, SESSION, TOKEN, WEBHOOK,
+    AGENT, CALLED, CONVERSATION, FILE, GRAPH, HUMAN, MESSAGE, QUEUE, SESSION, TOKEN, UPLOAD,
+    WEBHOOK,
 };
 use super::reference::Operation;
 
@@ -141,6 +142,14 @@ open_subscription     -      yes       yes     yes     yes       yes          ye
 listen       subscription    gone      yes     gone    gone      gone         gone    gone      gone
 reply                 -      yes       yes     yes     yes       yes          yes     yes       yes
 open_aaep_socket      -      yes       yes     yes     yes       yes          yes     yes       yes
+store_file            -      yes       yes     yes     yes       yes          yes     yes       yes
+list_files            -      yes       yes     yes     yes       yes          yes     yes       yes
+download_file         -      gone      yes     gone    gone      gone         gone    gone      gone
+begin_upload          -      yes       yes     yes     yes       yes          yes     yes       yes
+show_upload           -      gone      yes     gone    gone      gone         gone    gone      gone
+append_to_upload      -      gone      yes     gone    gone      gone         gone    gone      gone
+finish_upload         -      gone      yes     gone    gone      gone         gone    gone      gone
+abandon_upload        -      gone      yes     gone    gone      gone         gone    gone      gone
 show_conversation     -      yes       yes     yes     gone      yes          gone    yes       gone
 read_transcript       -      yes       yes     yes     gone      yes          gone    yes       gone
 download_attachment   -      yes       yes     yes     gone      yes          gone    yes       gone
@@ -274,6 +283,8 @@ impl Case {
             path if path.contains("{graph}") => GRAPH,
             path if path.contains("{session}") => SESSION,
             path if path.contains("{webhook}") => WEBHOOK,
+            path if path.contains("{file}") => FILE,
+            path if path.contains("{upload}") => UPLOAD,
             path if path.contains("{token}") => TOKEN,
             path if path.contains("{message}") => MESSAGE,
             _ => self.state,

@@ -175,6 +175,7 @@ impl Chats {
             | Event::Teamspace(_)
             | Event::Graph(_)
             | Event::Subscription(_)
+            | Event::File(_)
             | Event::Webhook(_)
             | Event::Session(_)
             | Event::Forked(_) => return Err(wrong()),

@@ -113,6 +113,7 @@ impl Script {
                 | Subject::Ledger
                 | Subject::Graph(_)
                 | Subject::Subscription(_)
+                | Subject::File(_)
                 | Subject::Webhook(_)
                 | Subject::Session(_)
                 | Subject::Teamspace => {
