@@ -42,12 +42,12 @@ use aaep::{announce, listening, narrator};
 use ledger::feed::{Caches, Feed};
 use ledger::seal::CheckpointSink;
 use ledger::{fork, seal};
-use loops::outbox::Adapter;
 use loops::retention::Retention;
 use loops::{
     connections, deadlines, destinations, dispatch, notices, outbox, outbox_pools, retention,
     webhooks,
 };
+use ports::adapter::Adapter;
 use ports::clock::Clock;
 use ports::ids::Ids;
 use ports::store::Store;

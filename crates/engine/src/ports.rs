@@ -1,5 +1,6 @@
 //! What the engine needs from outside: a store, a clock, and randomness.
 
+pub mod adapter;
 pub mod clock;
 pub mod filters;
 pub mod ids;

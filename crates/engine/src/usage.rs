@@ -17,18 +17,14 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use protocol::caller::{Caller, Principal};
 use protocol::ids::TeamspaceId;
-use protocol::quota::{Limits, Quota, Thing, counted};
+use protocol::quota::{Limits, Quota, counted};
 use protocol::rejection::Rejection;
 use protocol::step::{Change, Command, State};
 use protocol::time::Time;
 
-use crate::Engine;
-use crate::road::slots::Latest;
-use crate::road::submit::Submission;
-
 pub use fill::{OpenCount, StoredCount};
 pub(crate) use reservation::Reservation;
-use teamspace::{TeamspaceUsage, Written};
+use teamspace::{Owned, TeamspaceUsage, Written};
 
 #[derive(Debug)]
 pub struct Usage {
@@ -42,9 +38,6 @@ pub struct Usage {
     refused: [AtomicU64; Quota::ALL.len()],
     refused_for_disk: AtomicU64,
 }
-
-/// Something open, and whose it is besides the teamspace's.
-type Owned = (Thing, Option<Principal>);
 
 impl Usage {
     pub fn new(defaults: Limits) -> Self {
@@ -192,19 +185,6 @@ impl Usage {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<TeamspaceId, TeamspaceUsage>> {
         self.known.lock().expect("nothing panics in here")
-    }
-}
-
-impl Engine {
-    /// Counts a change against the quotas of the caller.
-    pub(crate) fn admit(
-        &self,
-        asked: &Submission<'_>,
-        latest: &Latest,
-        change: &Change,
-        now: Time,
-    ) -> Result<Box<Reservation>, Rejection> {
-        self.usage.admit(asked.caller, asked.command, latest.state.as_deref(), change, now)
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use adapters::checkpoint_file::{self, Newest};
 use anyhow::{Context, Result};
-use engine::ledger::fork::{Behind, Doubt};
+use engine::ledger::behind::{Behind, Doubt};
 use engine::ports::store::{Sealed, Sequenced, Snapshot};
 use protocol::checkpoint::{Checkpoint, Verifier};
 use protocol::fork::Lost;

@@ -70,11 +70,6 @@ pub enum Question {
     },
 }
 
-/// Whether an entry settles a question.
-pub(crate) fn settles(name: &str) -> bool {
-    matches!(name, "session.answered" | "session.timed_out" | "session.withdrawn")
-}
-
 impl Sessions<'_> {
     /// The current state of the session of this stream.
     pub async fn session(self, stream: &Stream) -> Result<Option<Session>, StoreError> {

@@ -11,8 +11,8 @@ use protocol::time::Span;
 use tokio::sync::watch;
 
 use crate::Engine;
+use crate::ledger::behind::{Behind, Doubt};
 use crate::ledger::feed::Follower;
-use crate::ledger::fork::{Behind, Doubt};
 use crate::ports::store::{Sealed, StoreError};
 
 /// The newest entries may be unsealed for this long.

@@ -3,14 +3,13 @@
 //! is removed by the commit after which the state no longer wants it.
 
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
 use protocol::caller::Caller;
 use protocol::handoff;
 use protocol::handoff::artifact::Seen;
 use protocol::handoff::package::Artifact;
-use protocol::handoff::workq::{Answer, Answered, Degradation, Transfer};
+use protocol::handoff::workq::{Answer, Answered};
 use protocol::ids::TeamspaceId;
 use protocol::ledger::Subject;
 use protocol::step::{self, Command, Effect, EffectKind, State, Work};
@@ -21,11 +20,8 @@ use tokio::task::{self, JoinError, JoinSet};
 
 use crate::Engine;
 use crate::loops::Outbox;
-use crate::loops::deliver::{Answered as Told, Delivery};
-use crate::loops::destinations::{CallFailure, FailureCause};
 use crate::loops::outbox_pools::{LEASE, Pool, Rings};
-use crate::loops::wake::{Taken, WakeCall};
-use crate::loops::webhooks::Post;
+use crate::ports::adapter::{Adapter, CallFailure, FailureCause};
 use crate::ports::outbox::{Claimed, OutboxList, OutboxWrite, Outstanding};
 use crate::ports::store::StoreError;
 use crate::read::query::LIST_ROWS_MAX;
@@ -47,40 +43,6 @@ const RETRY_AFTER_MAX: Span = Span::from_millis(300_000);
 /// above, after some two days.
 pub const ATTEMPTS_MAX: u32 = 600;
 
-/// Carries out effects outside the server. It may be slow, and it may fail; then it is retried.
-pub trait Adapter: Send + Sync + 'static {
-    /// Looks at artifacts; one answer for each, in any order.
-    fn look(&self, artifacts: Vec<Artifact>) -> Pin<Box<dyn Future<Output = Vec<Seen>> + Send>>;
-
-    /// Asks a work queue to hand items to a new owner; one answer for each. It is asked again after
-    /// a crash, so it must recognise items that were already handed over.
-    fn transfer(&self, transfer: Transfer) -> Pin<Box<dyn Future<Output = Vec<Answered>> + Send>> {
-        Box::pin(std::future::ready(not_configured(transfer)))
-    }
-
-    /// Calls an agent that was sent something critical. It must take seconds, not minutes.
-    fn wake(&self, call: WakeCall) -> Taken;
-
-    /// Tells the holder of a conversation what was said. The same delivery may come again, with the
-    /// same id.
-    fn deliver(&self, delivery: Delivery) -> Told {
-        drop(delivery);
-        Box::pin(std::future::ready(Err(CallFailure::refused("turns cannot be delivered here"))))
-    }
-
-    /// Posts an event to a webhook.
-    fn post(&self, post: Post) -> Taken {
-        drop(post);
-        Box::pin(std::future::ready(Err(CallFailure::refused("webhooks are not called here"))))
-    }
-
-    /// Why a URL is never called as this server is set up, as far as the URL alone tells.
-    fn objection(&self, url: &str, url_use: UrlUse) -> Option<String> {
-        let _ = (url, url_use);
-        None
-    }
-}
-
 /// The adapter, for looks at artifacts that are not in the outbox.
 #[derive(Default)]
 pub(crate) struct CurrentAdapter {
@@ -93,15 +55,6 @@ impl CurrentAdapter {
         // Loops are started once; should they be started again, the first adapter stays.
         let _ = self.adapter.set(adapter);
     }
-}
-
-/// The answer of an adapter without a work queue.
-pub fn not_configured(transfer: Transfer) -> Vec<Answered> {
-    let answer = Answer::Degraded {
-        reason: Degradation::NotConfigured,
-        detail: "no work queue is configured".to_owned(),
-    };
-    transfer.items.into_iter().map(|item| Answered { item, answer: answer.clone() }).collect()
 }
 
 pub(crate) async fn run(

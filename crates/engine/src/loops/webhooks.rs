@@ -13,12 +13,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use protocol::ids::{TeamspaceId, WebhookId};
 use protocol::ledger::{Stream, Subject};
 use protocol::step::State;
-use protocol::time::{Span, Time};
+use protocol::time::Span;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::Engine;
-use crate::loops::outbox::Adapter;
+use crate::ports::adapter::Adapter;
 use crate::ports::store::{ListOf, StoreError};
 use crate::read::query::LIST_ROWS_MAX;
 
@@ -33,21 +33,6 @@ pub const DELIVERIES_OF_A_TEAMSPACE_MAX: usize = 8;
 
 /// The webhooks could not be listed; the store may have recovered by then.
 const RETRY_AFTER: Span = Span::from_millis(1_000);
-
-/// What is posted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Post {
-    pub url: String,
-    pub teamspace: TeamspaceId,
-    pub webhook: WebhookId,
-    /// The numbers of the keys that sign it, the current one first.
-    pub keys: Vec<u32>,
-    /// The same for each try.
-    pub id: String,
-    /// When it is tried.
-    pub at: Time,
-    pub body: String,
-}
 
 /// The webhooks of a running server.
 #[derive(Debug)]

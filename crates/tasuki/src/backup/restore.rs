@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use adapters::checkpoint_file::CheckpointFiles;
 use adapters::{checkpoint_file, durable, ledger_key};
 use anyhow::{Context, Result, bail};
-use engine::ledger::fork::Doubt;
+use engine::ledger::behind::Doubt;
 use protocol::time::Time;
 use serde::Serialize;
 use store::sqlite::{FILE_NAME, FolderLock, LOCK_FILE};

@@ -8,7 +8,7 @@ use adapters::checkpoint_file::size_of;
 use adapters::{aaep_keys, checkpoint_file, ledger_key};
 use anyhow::Result;
 use clap::Args;
-use engine::ledger::fork::Doubt;
+use engine::ledger::behind::Doubt;
 use engine::ledger::seal::{NotKept, signed_edge};
 use serde::Serialize;
 use store::sqlite::{FILE_NAME, Migrated, ReadOnly};

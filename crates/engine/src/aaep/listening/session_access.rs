@@ -8,8 +8,8 @@ use protocol::step::State;
 use protocol::visibility;
 
 use super::Listening;
-use super::announcement_follower::tells;
 use crate::aaep::Listeners;
+use crate::ledger::announced::tells;
 use crate::ledger::feed::Followed;
 use crate::ports::store::StoreError;
 

@@ -14,12 +14,11 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
-use super::{Attempt, Post, Status};
+use super::{Attempt, Status};
 use crate::Engine;
 use crate::ledger::feed::Followed;
 use crate::loops::Outbox;
-use crate::loops::destinations::CallFailure;
-use crate::loops::outbox::Adapter;
+use crate::ports::adapter::{Adapter, CallFailure, Post};
 use crate::road::submit::SubmitError;
 
 /// The type of a test delivery. No event of the ledger has this name.

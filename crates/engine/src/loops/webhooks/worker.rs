@@ -17,8 +17,7 @@ use super::post::Posting;
 use super::{Failing, Status, Worker};
 use crate::Engine;
 use crate::ledger::feed::Followed;
-use crate::loops::destinations::{CallFailure, FailureCause};
-use crate::loops::outbox::Adapter;
+use crate::ports::adapter::{Adapter, CallFailure, FailureCause};
 use crate::ports::store::StoreError;
 use crate::road::submit::SubmitError;
 

@@ -5,7 +5,7 @@ use aaep::flaw::Flaw;
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use engine::ledger::fork::{Behind, Doubt};
+use engine::ledger::behind::{Behind, Doubt};
 use engine::ports::store::StoreError;
 use engine::road::submit::SubmitError;
 use protocol::handoff::Status;
