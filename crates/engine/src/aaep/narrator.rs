@@ -34,7 +34,7 @@ use crate::ledger::announced::changes_sides;
 use crate::ledger::backlog::Done;
 use crate::ledger::durable_follower::{self, Begins, Loop};
 use crate::ledger::feed::Followed;
-use crate::ports::store::StoreError;
+use crate::ports::store::{StoreError, StoreReads};
 use crate::road::submit::SubmitError;
 
 /// The pause is too short to be noticed.

@@ -26,7 +26,7 @@ use crate::ledger::backlog::Done;
 use crate::ledger::durable_follower::{self, Begins, DurableFollower, Loop};
 use crate::ledger::feed::{Followed, is_full};
 use crate::loops::Queues;
-use crate::ports::store::{ConversationFilter, ListOf};
+use crate::ports::store::{ConversationFilter, ListOf, StoreReads};
 use crate::read::query::LIST_ROWS_MAX;
 use crate::road::submit::SubmitError;
 

@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 
 use crate::Engine;
 use crate::ledger::Ledger;
-use crate::ports::store::{Listed, OldestMessages};
+use crate::ports::store::{Listed, OldestMessages, StoreReads};
 use crate::road::submit::SubmitError;
 
 /// How many are read at once, and purged by one request.

@@ -13,7 +13,7 @@ use protocol::step::{Directory, Facts, Needs, QueueOf, SlotOf, State};
 use protocol::{subscription, webhook};
 
 use crate::Engine;
-use crate::ports::store::{List, ListOf, StoreError};
+use crate::ports::store::{List, ListOf, StoreError, StoreReads};
 
 /// The recipients of the largest broadcast, its sender, and one more. If all of these exist, there
 /// are too many recipients.

@@ -18,7 +18,7 @@ use super::{Failing, Status, Worker};
 use crate::Engine;
 use crate::ledger::feed::Followed;
 use crate::ports::adapter::{Adapter, CallFailure, FailureCause};
-use crate::ports::store::StoreError;
+use crate::ports::store::{StoreError, StoreWrites};
 use crate::road::submit::SubmitError;
 
 /// After the first failure; doubled with each that follows.
