@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use protocol::caller::Caller;
 use protocol::conversation::{Conversation, Event as ConversationEvent};
+use protocol::entry_names::changes_sides;
 use protocol::ids::{AgentId, ConversationId, SessionId, TeamspaceId};
 use protocol::ledger::{Entry, Stream, Subject};
 use protocol::narrator::{self, Cause, HandoverRequest, QueuePlace};
@@ -30,7 +31,6 @@ use crate::Engine;
 use crate::aaep::Sessions;
 use crate::aaep::announce::session_stream;
 use crate::aaep::session_handoffs::may_request;
-use crate::ledger::announced::changes_sides;
 use crate::ledger::backlog::Done;
 use crate::ledger::durable_follower::{self, Begins, Loop};
 use crate::ledger::feed::Followed;

@@ -7,6 +7,7 @@ use protocol::agent::{Agent, Kind};
 use protocol::callback;
 use protocol::caller::Caller;
 use protocol::conversation::{Conversation, Event as ConversationEvent};
+use protocol::entry_names::{is_of_callback, is_of_transfer};
 use protocol::ids::{AgentId, ConversationId, TeamspaceId};
 use protocol::ledger::Subject;
 use protocol::step::State;
@@ -44,7 +45,7 @@ pub async fn queue_changed(
 ) -> Result<Vec<Value>, Problem> {
     let entry = &line.entry;
     let Subject::Conversation(id) = entry.stream.subject else { return Ok(Vec::new()) };
-    let is_told = entry.name.starts_with("transfer.") || entry.name.starts_with("callback.");
+    let is_told = is_of_transfer(&entry.name) || is_of_callback(&entry.name);
     if !is_told || entry.stream.teamspace != caller.teamspace {
         return Ok(Vec::new());
     }
