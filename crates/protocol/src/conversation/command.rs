@@ -221,6 +221,23 @@ impl Route {
         self.is_for_person || (self.names_person() && named.is_none())
     }
 
+    /// The queue where the customer may wait. A loop that is stopped ends with a person.
+    fn queue_in(&self, state: Option<&Conversation>) -> Option<QueueOf> {
+        let conversation = state?;
+        if self.names_person() {
+            return Some(self.queue.clone().map_or(QueueOf::Default, QueueOf::Named));
+        }
+        let is_stopped = self.goto.as_ref().is_some_and(|to| is_stopped(conversation, to));
+        is_stopped.then_some(QueueOf::Default)
+    }
+
+    /// The supervisor that steps in where it hands the conversation round too often.
+    fn supervisor_in<'c>(&self, state: Option<&'c Conversation>) -> Option<&'c AgentId> {
+        let conversation = state?;
+        let is_too_much = self.goto.as_ref().is_some_and(|to| conversation.is_too_much(to));
+        is_too_much.then(|| conversation.setup.topology.supervisor()).flatten()
+    }
+
     /// Whether it may ask for a person.
     fn names_person(&self) -> bool {
         self.is_for_person || self.goto.as_ref().is_some_and(|goto| goto.as_str() == HUMAN)
@@ -243,113 +260,47 @@ impl Command {
     }
 
     /// The facts it needs besides the conversation: the next holder, the graph's answer, and
-    /// whether turns reach that holder at an endpoint.
+    /// whether turns reach at an endpoint the agent that must be told.
     pub fn needs(&self, state: Option<&Conversation>) -> Needs {
-        if let Command::Transfer(command) = self {
-            let transfer = state.and_then(Conversation::open_transfer);
-            let overflow = transfer.and_then(|it| it.overflow.as_ref()).map(|it| &it.to);
-            let last = state.and_then(|conversation| conversation.transfer.as_deref());
-            let waits_in = last.map(|it| it.waiting().map_or(&it.queue, |waiting| waiting.queue));
-            let ended = transfer.filter(|_| command.may_end_it());
-            let directory = ended.map(|it| Directory::Named(vec![it.terms.previous.clone()]));
-            let graph = command.queue().and_then(|_| state?.setup.graph.clone());
-            return Needs { directory, graph, ..command.needs(overflow, waits_in) };
-        }
-        if let Command::Callback(command) = self {
-            return command.needs(state);
-        }
-        let agent = match self {
-            Command::Open(open) => open.agent.clone().or_else(|| open.topology.first().cloned()),
-            Command::Route(route) => route.goto.clone(),
-            Command::Select { agent } => Some(agent.clone()),
-            Command::Say(_)
-            | Command::Close { .. }
-            | Command::Delivered { .. }
-            | Command::NotDelivered { .. }
-            | Command::Callback(_)
-            | Command::Transfer(_) => None,
-        };
-        let graph = match self {
-            Command::Open(open) => open.graph.clone(),
-            Command::Say(_)
-            | Command::Delivered { .. }
-            | Command::NotDelivered { .. }
-            | Command::Route(_)
-            | Command::Select { .. }
-            | Command::Transfer(_)
-            | Command::Callback(_)
-            | Command::Close { .. } => None,
-        };
-        let turn = match (self, state) {
-            (Command::Say(say), Some(conversation)) => TurnAsked::about(conversation, say),
-            (
-                Command::Open(_)
-                | Command::Say(_)
-                | Command::Route(_)
-                | Command::Select { .. }
-                | Command::Transfer(_)
-                | Command::Callback(_)
-                | Command::Delivered { .. }
-                | Command::NotDelivered { .. }
-                | Command::Close { .. },
-                _,
-            ) => None,
-        };
-        // A loop that is stopped ends with a person.
-        let queue = match (self, state) {
-            (Command::Route(route), Some(_)) if route.names_person() => {
-                Some(route.queue.clone().map_or(QueueOf::Default, QueueOf::Named))
-            }
-            (Command::Route(route), Some(conversation))
-                if route.goto.as_ref().is_some_and(|to| is_stopped(conversation, to)) =>
-            {
-                Some(QueueOf::Default)
-            }
-            (Command::NotDelivered { .. }, Some(_)) => Some(QueueOf::Default),
-            (_, _) => None,
-        };
-        let directory = self.named(state).map(Directory::Named);
-        Needs { agent, graph, turn, queue, directory, ..Needs::default() }
-    }
-
-    /// The agents whose kind or endpoint matters.
-    fn named(&self, state: Option<&Conversation>) -> Option<Vec<AgentId>> {
+        let told = |agent: Option<&AgentId>| Some(Directory::Named(vec![agent?.clone()]));
         match self {
             Command::Open(open) => {
-                Some(open.named().into_iter().map(|named| named.agent).collect())
+                let agent = open.agent.clone().or_else(|| open.topology.first().cloned());
+                let named = open.named().into_iter().map(|named| named.agent).collect();
+                let directory = Some(Directory::Named(named));
+                Needs { agent, graph: open.graph.clone(), directory, ..Needs::default() }
             }
-            Command::Say(_)
-            | Command::Route(_)
-            | Command::Select { .. }
-            | Command::Close { .. }
-            | Command::Transfer(_)
-            | Command::Callback(_)
-            | Command::Delivered { .. }
-            | Command::NotDelivered { .. } => {
-                self.told_next(state).map(|agent| vec![agent.clone()])
+            Command::Say(say) => {
+                // The customer, who has no epoch, speaks to the holder.
+                let holder = state.filter(|_| say.epoch.is_none()).map(|it| &it.holder);
+                let turn = state.and_then(|conversation| TurnAsked::about(conversation, say));
+                Needs { turn, directory: told(holder), ..Needs::default() }
             }
+            Command::Route(route) => {
+                let (agent, queue) = (route.goto.clone(), route.queue_in(state));
+                let directory = told(route.supervisor_in(state));
+                Needs { agent, queue, directory, ..Needs::default() }
+            }
+            Command::Select { agent } => Needs { agent: Some(agent.clone()), ..Needs::default() },
+            Command::Transfer(command) => needs_of_transfer(command, state),
+            Command::Callback(command) => command.needs(state),
+            Command::NotDelivered { .. } => {
+                let queue = state.map(|_| QueueOf::Default);
+                let supervisor = state.and_then(|it| it.setup.topology.supervisor());
+                Needs { queue, directory: told(supervisor), ..Needs::default() }
+            }
+            Command::Delivered { .. } | Command::Close { .. } => Needs::default(),
         }
     }
+}
 
-    /// Who must be told besides the named agent: the holder when the customer speaks (who has no
-    /// epoch), and the supervisor when it steps in.
-    fn told_next<'a>(&self, state: Option<&'a Conversation>) -> Option<&'a AgentId> {
-        let conversation = state?;
-        match self {
-            Command::Say(say) => say.epoch.is_none().then_some(&conversation.holder),
-            Command::Route(route)
-                if route.goto.as_ref().is_some_and(|to| conversation.is_too_much(to)) =>
-            {
-                conversation.setup.topology.supervisor()
-            }
-            Command::NotDelivered { .. } => conversation.setup.topology.supervisor(),
-            Command::Open(_)
-            | Command::Route(_)
-            | Command::Select { .. }
-            | Command::Close { .. }
-            | Command::Transfer(_)
-            | Command::Callback(_)
-            | Command::Delivered { .. } => None,
-        }
-    }
+fn needs_of_transfer(command: &transfer::Command, state: Option<&Conversation>) -> Needs {
+    let transfer = state.and_then(Conversation::open_transfer);
+    let overflow = transfer.and_then(|it| it.overflow.as_ref()).map(|it| &it.to);
+    let last = state.and_then(|conversation| conversation.transfer.as_deref());
+    let waits_in = last.map(|it| it.waiting().map_or(&it.queue, |waiting| waiting.queue));
+    let ended = transfer.filter(|_| command.may_end_it());
+    let directory = ended.map(|it| Directory::Named(vec![it.terms.previous.clone()]));
+    let graph = command.queue().and_then(|_| state?.setup.graph.clone());
+    Needs { directory, graph, ..command.needs(overflow, waits_in) }
 }
