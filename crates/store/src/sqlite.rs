@@ -13,6 +13,7 @@ mod deadline_rows;
 mod derived_rows;
 mod erase;
 mod handoff_rows;
+mod list_rows;
 mod marks;
 mod message_rows;
 mod migrate;
@@ -372,7 +373,7 @@ impl Store for Sqlite {
     }
 
     fn list(&self, list: List) -> Answer<Vec<Listed>> {
-        self.inner.readers.ask(move |connection| rows::list(connection, &list))
+        self.inner.readers.ask(move |connection| list_rows::list(connection, &list))
     }
 
     fn oldest_messages(&self, oldest: OldestMessages) -> Answer<Vec<Listed>> {
