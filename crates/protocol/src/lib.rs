@@ -31,6 +31,7 @@ pub mod checkpoint;
 pub mod codec;
 pub mod conversation;
 pub mod cosignature;
+pub mod entry_names;
 pub mod erasure;
 pub mod facts;
 pub mod file;

@@ -62,7 +62,7 @@ pub fn of(caller: &Caller, state: &State, readers: Readers) -> Sight {
             Sight::if_so(subscription.is_of(caller) || caller.is_coordinator())
         }
         State::Session(session) => Sight::if_so(session.is_shown_to(caller)),
-        State::Webhook(webhook) => Sight::if_so(webhook.is_of(caller) || caller.is_operator()),
+        State::Webhook(webhook) => Sight::if_so(webhook.is_shown_to(caller)),
         // Who may read the bytes follows from what refers to them; this is about the record.
         State::File(_) => Sight::if_so(caller.is_operator()),
         State::Token(_) => Sight::if_so(caller.is_operator()),

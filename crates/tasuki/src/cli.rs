@@ -26,6 +26,7 @@ mod offer;
 mod outbox;
 mod own_name;
 mod package_story;
+mod pages;
 mod progress_story;
 mod queue;
 mod queue_list;

@@ -17,6 +17,7 @@ use aaep::negotiate::{self, Scope, Start};
 use aaep::shape::{Body, Cursor, Delivery, Shaper};
 use protocol::caller::{Caller, Principal};
 use protocol::codec;
+use protocol::entry_names::changes_sides;
 use protocol::ids::{SessionId, SubscriptionId};
 use protocol::ledger::{Stream, Subject};
 use protocol::step::{self, State};
@@ -26,7 +27,7 @@ use protocol::time::Time;
 use crate::Engine;
 use crate::aaep::Listeners;
 use crate::aaep::announce::session_stream;
-use crate::ledger::announced::{Announced, changes_sides};
+use crate::ledger::announced::Announced;
 use crate::ledger::feed::Followed;
 use crate::ports::store::StoreError;
 

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use protocol::caller::Caller;
 use protocol::conversation::{Conversation, Event as ConversationEvent};
+use protocol::entry_names::changes_sides;
 use protocol::ids::{AgentId, ConversationId, SessionId, TeamspaceId};
 use protocol::ledger::{Entry, Stream, Subject};
 use protocol::narrator::{self, Cause, HandoverRequest, QueuePlace};
@@ -34,7 +35,7 @@ use crate::ledger::announced::changes_sides;
 use crate::ledger::backlog::Done;
 use crate::ledger::durable_follower::{self, Begins, Loop};
 use crate::ledger::feed::Followed;
-use crate::ports::store::StoreError;
+use crate::ports::store::{StoreError, StoreReads};
 use crate::road::submit::SubmitError;
 
 /// The pause is too short to be noticed.

@@ -17,7 +17,7 @@ use crate::aaep::sessions::Question;
 use crate::loops::Outbox;
 use crate::ports::adapter::{Adapter, CallFailure, Delivery};
 use crate::ports::outbox::Claimed;
-use crate::ports::store::StoreError;
+use crate::ports::store::{StoreError, StoreWrites};
 use crate::road::submit::SubmitError;
 
 /// The type of what is sent.

@@ -6,6 +6,7 @@ use aaep::extension::without_marks;
 use aaep::read;
 use aaep::shape::Prepared;
 use protocol::codec;
+use protocol::entry_names::{changes_sides, is_for_listeners};
 use protocol::ledger::{Entry, Subject};
 use protocol::narrator::settled::{Moment, Settled};
 use protocol::session;
@@ -28,24 +29,9 @@ pub struct Announced {
 /// Whether an entry concerns listeners: announced events, changes of subscriptions, and changes of
 /// who takes part in a conversation.
 pub fn concerns(entry: &Entry) -> bool {
-    tells(&entry.name)
+    is_for_listeners(&entry.name)
         || matches!(entry.stream.subject, Subject::Subscription(_))
         || changes_sides(&entry.name)
-}
-
-/// Whether an entry of a session has something to hear: events, or that a question is settled.
-pub fn tells(name: &str) -> bool {
-    name == "session.announced" || settles(name)
-}
-
-/// Whether the participants of a conversation may have changed.
-pub fn changes_sides(name: &str) -> bool {
-    name.starts_with("transfer.") || name == "conversation.routed"
-}
-
-/// Whether an entry settles a question.
-pub(crate) fn settles(name: &str) -> bool {
-    matches!(name, "session.answered" | "session.timed_out" | "session.withdrawn")
 }
 
 /// The events of an entry, ready for all listeners.

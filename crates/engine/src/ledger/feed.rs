@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use aaep::cursor::Cursor;
 use bytes::Bytes;
 use protocol::canonical;
+use protocol::entry_names::settles_question;
 use protocol::ids::TeamspaceId;
 use protocol::ledger::Erased;
 use protocol::sealed_cursor::{CursorKey, Purpose, Scope};
@@ -220,7 +221,7 @@ impl Listener for Tail {
         access.update(&entries);
         settings.update(&entries);
         graphs.update(&entries);
-        let settles = entries.iter().any(|one| announced::settles(&one.entry.name));
+        let settles = entries.iter().any(|one| settles_question(&one.entry.name));
         let erases = entries.iter().any(|one| one.entry.name == Erased::NAME);
         let before = entries.first().map_or(newest, |entry| entry.seq) - 1;
         let entries: Vec<_> = entries.into_iter().map(Followed::new).map(Arc::new).collect();

@@ -13,7 +13,7 @@ use tokio::sync::{Mutex, watch};
 
 use crate::ledger::Ledger;
 use crate::ledger::behind::{Behind, Doubt};
-use crate::ports::store::StoreError;
+use crate::ports::store::{StoreError, StoreWrites};
 use crate::road::submit::{Key, SubmitError};
 
 /// How long one successful write shows that the ledger can be written to. A probe that comes every

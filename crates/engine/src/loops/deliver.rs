@@ -13,7 +13,7 @@ use protocol::{canonical, conversation};
 use crate::loops::Outbox;
 use crate::ports::adapter::{Adapter, CallFailure, Delivery};
 use crate::ports::outbox::Claimed;
-use crate::ports::store::StoreError;
+use crate::ports::store::{StoreError, StoreWrites};
 use crate::road::submit::{Key, SubmitError};
 
 /// A customer waits for an answer, so even an endpoint that was down for an hour is retried four

@@ -23,7 +23,7 @@ use crate::loops::Outbox;
 use crate::loops::outbox_pools::{LEASE, Pool, Rings};
 use crate::ports::adapter::{Adapter, CallFailure, FailureCause};
 use crate::ports::outbox::{Claimed, OutboxList, OutboxWrite, Outstanding};
-use crate::ports::store::StoreError;
+use crate::ports::store::{StoreError, StoreWrites};
 use crate::read::query::LIST_ROWS_MAX;
 use crate::road::submit::SubmitError;
 

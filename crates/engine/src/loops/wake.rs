@@ -8,7 +8,7 @@ use protocol::step::{Command, Wake};
 use crate::loops::Outbox;
 use crate::ports::adapter::{Adapter, CallFailure, WakeCall};
 use crate::ports::outbox::Claimed;
-use crate::ports::store::StoreError;
+use crate::ports::store::{StoreError, StoreWrites};
 use crate::road::submit::SubmitError;
 
 /// With the pauses of the outbox some four minutes. By then a critical message is no longer of use,

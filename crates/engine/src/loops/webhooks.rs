@@ -37,7 +37,7 @@ const RETRY_AFTER: Span = Span::from_millis(1_000);
 /// The webhooks of a running server.
 #[derive(Debug)]
 pub(crate) struct Webhooks {
-    known: Mutex<HashMap<TeamspaceId, Known>>,
+    known: Mutex<HashMap<TeamspaceId, TeamspaceWorkers>>,
     /// Spares the lock on a server without webhooks.
     n_known: AtomicUsize,
     /// Webhooks of which entries were committed.
@@ -47,7 +47,7 @@ pub(crate) struct Webhooks {
 }
 
 #[derive(Debug)]
-struct Known {
+struct TeamspaceWorkers {
     workers: HashMap<WebhookId, Arc<Worker>>,
     places: Arc<Semaphore>,
 }
@@ -126,7 +126,7 @@ impl Webhooks {
     /// The worker of a webhook, if it is new; one that exists is told to look again.
     fn add(&self, teamspace: &TeamspaceId, id: WebhookId) -> Option<(Arc<Worker>, Arc<Semaphore>)> {
         let mut known = self.lock();
-        let own = known.entry(teamspace.clone()).or_insert_with(|| Known {
+        let own = known.entry(teamspace.clone()).or_insert_with(|| TeamspaceWorkers {
             workers: HashMap::new(),
             places: Arc::new(Semaphore::new(DELIVERIES_OF_A_TEAMSPACE_MAX)),
         });
@@ -151,7 +151,7 @@ impl Webhooks {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<TeamspaceId, Known>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<TeamspaceId, TeamspaceWorkers>> {
         self.known.lock().expect("nothing panics in here")
     }
 }

@@ -90,11 +90,11 @@ struct Mailbox {
 struct Digest {
     handoff: HandoffId,
     to: Waiter,
-    steps: VecDeque<Step>,
+    steps: VecDeque<HandoffStep>,
 }
 
 #[derive(Debug, Clone)]
-struct Step {
+struct HandoffStep {
     seq: u64,
     at: Time,
     kind: NoticeKind,
@@ -254,7 +254,7 @@ impl Mailboxes {
                 (Waiter::Coordinator | Waiter::Parts | Waiter::Server, _) => continue,
             };
             let (seq, at, actor) = (followed.seq(), entry.at, Arc::clone(&entry.actor));
-            let step = Step { seq, at, kind, form, actor };
+            let step = HandoffStep { seq, at, kind, form, actor };
             let team = self.of.entry(entry.stream.teamspace.clone()).or_default();
             team.add(reader, handoff, to, step);
         }
@@ -266,7 +266,7 @@ impl Mailboxes {
         caller: &Caller,
         own: Option<&Agent>,
         after: u64,
-    ) -> (Vec<(HandoffId, Step)>, NoticePage) {
+    ) -> (Vec<(HandoffId, HandoffStep)>, NoticePage) {
         let mut begins_after = self.begins_after;
         let mut told = Vec::new();
         if let Some(team) = self.of.get(&caller.teamspace) {
@@ -279,7 +279,7 @@ impl Mailboxes {
                     begins_after = begins_after.max(mailbox.begins_after);
                 }
                 for digest in mailbox.digests.iter().filter(|digest| digest.is_for(caller, kind)) {
-                    let is_wanted = |step: &&Step| {
+                    let is_wanted = |step: &&HandoffStep| {
                         step.seq > after
                             && !own.is_some_and(|own| own.notices.muted.contains(&step.kind))
                     };
@@ -293,7 +293,7 @@ impl Mailboxes {
 }
 
 impl TeamMailboxes {
-    fn add(&mut self, reader: Reader, handoff: HandoffId, to: Waiter, step: Step) {
+    fn add(&mut self, reader: Reader, handoff: HandoffId, to: Waiter, step: HandoffStep) {
         let mailbox = self.of.entry(reader).or_default();
         self.n_steps = self.n_steps + 1 - mailbox.add(handoff, to, step);
         if self.n_steps > NOTICE_TEAMSPACE_STEPS_MAX {
@@ -321,7 +321,7 @@ impl TeamMailboxes {
 
 impl Mailbox {
     /// Returns how many steps made room.
-    fn add(&mut self, handoff: HandoffId, to: Waiter, step: Step) -> usize {
+    fn add(&mut self, handoff: HandoffId, to: Waiter, step: HandoffStep) -> usize {
         let known = self.digests.iter().rposition(|digest| digest.handoff == handoff);
         let mut digest = known
             .and_then(|index| self.digests.remove(index))
@@ -371,7 +371,7 @@ impl Digest {
 
 impl NoticePage {
     /// Groups the steps by handoff, in their order, until the page has as many handoffs as it may.
-    fn gather(&mut self, mut steps: Vec<(HandoffId, Step)>, limit: usize) {
+    fn gather(&mut self, mut steps: Vec<(HandoffId, HandoffStep)>, limit: usize) {
         steps.sort_by_key(|(_, step)| step.seq);
         let mut places: HashMap<HandoffId, usize> = HashMap::new();
         for (handoff, step) in steps {
@@ -380,7 +380,7 @@ impl NoticePage {
                 self.has_more = true;
                 break;
             }
-            let Step { seq, at, kind, actor, .. } = step;
+            let HandoffStep { seq, at, kind, actor, .. } = step;
             let place = place.unwrap_or_else(|| {
                 places.insert(handoff, self.about.len());
                 let (kinds, actor) = (Vec::new(), Arc::clone(&actor));
@@ -406,8 +406,14 @@ mod tests {
         HandoffId::new(uuid::Uuid::from_u128(number))
     }
 
-    fn step(seq: u64, kind: NoticeKind) -> Step {
-        Step { seq, at: Time::from_millis(0), kind, form: Form::Derived, actor: "agent:a".into() }
+    fn step(seq: u64, kind: NoticeKind) -> HandoffStep {
+        HandoffStep {
+            seq,
+            at: Time::from_millis(0),
+            kind,
+            form: Form::Derived,
+            actor: "agent:a".into(),
+        }
     }
 
     fn to_bob() -> Waiter {

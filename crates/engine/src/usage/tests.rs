@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use protocol::quota::SetQuotas;
+use protocol::quota::{SetQuotas, Thing};
 use protocol::time::Span;
 
 use super::teamspace::PRINCIPALS_MAX;

@@ -37,7 +37,7 @@ pub fn decide(
         (Some(webhook), _) => webhook,
     };
     let is_server = caller.principal == Principal::System;
-    if webhook.removed || !(webhook.is_of(caller) || caller.is_operator() || is_server) {
+    if webhook.removed || !(webhook.is_shown_to(caller) || is_server) {
         return Err(no_such);
     }
     Ok(match command {

@@ -57,6 +57,11 @@ impl Webhook {
         self.owner == caller.principal.to_string()
     }
 
+    /// Whether a caller may see it and change it: its owner, and operators.
+    pub fn is_shown_to(&self, caller: &Caller) -> bool {
+        self.is_of(caller) || caller.is_operator()
+    }
+
     /// The slot that it occupies.
     pub fn hold(&self) -> Hold {
         let key = format!("webhook/{}/{:03}", self.owner, self.slot);

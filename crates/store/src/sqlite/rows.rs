@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use engine::ports::store::{
-    KeyScope, List, ListOf, Listed, RecordedOutcome, Sequenced, Snapshot, within_read,
+    KeyScope, List, Listed, RecordedOutcome, Sequenced, Snapshot, within_read,
 };
 use protocol::canonical::Hash;
 use protocol::ids::{InvalidId, TeamspaceId};
@@ -12,8 +12,6 @@ use protocol::step::HoldState;
 use protocol::time::Time;
 use rusqlite::types::{Type, Value};
 use rusqlite::{Connection, OptionalExtension, Result, Row, ffi, params};
-
-use super::{conversation_rows, handoff_rows, message_rows};
 
 pub const ENTRY_COLUMNS: &str = "seq, teamspace, subject, position, name, version, actor, at, \
                                  salt, body, commitment, hash, prev_seq";
@@ -299,38 +297,6 @@ fn walk_back(
         seq = before;
     }
     Ok(())
-}
-
-pub fn list(connection: &Connection, list: &List) -> Result<Vec<Listed>> {
-    match &list.of {
-        ListOf::Handoffs(filter) => handoff_rows::list(connection, list, filter),
-        ListOf::Messages(filter) => message_rows::list_messages(connection, list, filter),
-        ListOf::Inbox { agent, status } => {
-            message_rows::list_inbox(connection, list, agent, *status)
-        }
-        ListOf::Conversations(filter) => conversation_rows::list(connection, list, filter),
-        ListOf::Agents => list_streams(connection, list, "agent"),
-        ListOf::Tokens => list_streams(connection, list, "token"),
-        ListOf::Graphs => list_streams(connection, list, "graph"),
-        ListOf::Sessions => list_streams(connection, list, "session"),
-        ListOf::Webhooks => list_streams(connection, list, "webhook"),
-        ListOf::Files => list_streams(connection, list, "file"),
-        ListOf::Waiting { queue, after } => {
-            conversation_rows::waiting(connection, &list.teamspace, queue, *after, list.limit)
-        }
-        ListOf::Callbacks { queue } => {
-            conversation_rows::callbacks(connection, &list.teamspace, queue, list.limit)
-        }
-    }
-}
-
-fn list_streams(connection: &Connection, list: &List, kind: &str) -> Result<Vec<Listed>> {
-    let mut statement = connection.prepare_cached(
-        "SELECT row, teamspace, subject, state, position, last_seq, at, head, mac FROM streams
-         WHERE teamspace = ?1 AND kind = ?2 AND row < ?3 ORDER BY row DESC LIMIT ?4",
-    )?;
-    let values = params![list.teamspace.as_str(), kind, row_below(list), count(list.limit)];
-    readable(statement.query_map(values, listed)?)
 }
 
 /// One step of the index for each teamspace, however much is in it.

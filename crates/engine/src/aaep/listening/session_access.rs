@@ -2,6 +2,7 @@
 
 use aaep::negotiate::Scope;
 use protocol::caller::Caller;
+use protocol::entry_names::is_for_listeners;
 use protocol::ledger::{Stream, Subject};
 use protocol::session::Session;
 use protocol::step::State;
@@ -41,7 +42,7 @@ impl Listening {
     pub(super) fn known_sight(&self, followed: &Followed) -> Option<bool> {
         let entry = &followed.sequenced.entry;
         let Subject::Session(id) = &entry.stream.subject else { return Some(false) };
-        if entry.stream.teamspace != self.caller.teamspace || !tells(&entry.name) {
+        if entry.stream.teamspace != self.caller.teamspace || !is_for_listeners(&entry.name) {
             return Some(false);
         }
         self.sights.get(id).copied()

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use engine::Engine;
-use engine::ports::store::{InboxStatus, ListOf, MessageFilter, StoreReads};
+use engine::ports::store::{InboxStatus, ListOf, MessageFilter, StoreReads, StoreWrites};
 use engine::road::submit::{Done, SubmitError};
 use protocol::caller::Caller;
 use protocol::handoff;

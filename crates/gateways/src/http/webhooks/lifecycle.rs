@@ -122,7 +122,7 @@ pub async fn list(
     let now = gateway.engine.clock().now();
     let shown = page.items.iter().filter_map(|item| {
         let (id, webhook) = webhook_of(item)?;
-        let is_shown = webhook.is_of(&caller) || caller.is_operator();
+        let is_shown = webhook.is_shown_to(&caller);
         let status = gateway.engine.outbox().webhook_status(&item.stream);
         is_shown.then(|| webhook_view(id, webhook, status, now))
     });
@@ -253,7 +253,7 @@ pub async fn current(
     let nothing = || Problem::not_found("webhook");
     let item = gateway.engine.read().item(stream).await?.ok_or_else(nothing)?;
     let (id, webhook) = webhook_of(&item).ok_or_else(nothing)?;
-    if !webhook.is_of(&asker.caller) && !asker.caller.is_operator() {
+    if !webhook.is_shown_to(&asker.caller) {
         return Err(nothing());
     }
     Ok((id, webhook.clone()))

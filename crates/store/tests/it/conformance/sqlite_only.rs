@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use engine::ports::store::{
     CommitError, HandoffFilter, KeyedOutcome, List, ListOf, Sealed, Store, StoreError, StoreReads,
+    StoreWrites,
 };
 use protocol::handoff;
 use protocol::handoff::Status;
