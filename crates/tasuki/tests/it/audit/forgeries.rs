@@ -290,8 +290,10 @@ async fn a_snapshot_that_was_put_back_is_not_continued() {
         assert!(found.contains("agent/bob"), "{found}");
         if is_restarted {
             attacked.server = Server::start_on(&data, |_| {});
+            let token = attacked.server.token("ruth", &["--kind", "operator"]);
+            let root = attacked.server.with_token(&token);
             for call in [trust("reviewer"), Call::get("/v1/agents/bob")] {
-                let answer = refused(&attacked.root, call).await;
+                let answer = refused(&root, call).await;
                 assert_eq!((answer.status, &answer.body["code"]), (500, &"internal".into()));
             }
         } else {
