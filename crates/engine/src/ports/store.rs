@@ -57,6 +57,8 @@ pub trait Store: Send + Sync + 'static {
 
     fn sealed(&self) -> Answer<Option<Sealed>>;
 
+    /// The newest snapshot of a stream. One that the stream has entries after is
+    /// [`StoreError::Corrupt`]: a program put it back past the store.
     fn load(&self, stream: &Stream) -> Answer<Option<Snapshot>>;
 
     /// The cursor of a follower of the ledger: a sequence number, 0 at the beginning.

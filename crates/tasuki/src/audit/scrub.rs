@@ -27,7 +27,7 @@ const PER_SECOND: u32 = 10;
 
 /// The first round begins with so many of the newest entries: those that were written since the
 /// last round of a server that often starts.
-const TAIL_ENTRIES: u64 = 1_000;
+const TAIL_ENTRIES: i64 = 1_000;
 
 /// Runs until it is told to stop. At a rate of 0 it does nothing.
 pub async fn run(
@@ -42,10 +42,9 @@ pub async fn run(
     }
     let mut scrub = match ReadOnly::open(&folder) {
         Ok(database) => {
-            let newest = database.newest().unwrap_or_default();
-            let from = newest.saturating_sub(TAIL_ENTRIES) + 1;
-            let from = i64::try_from(from).unwrap_or(1);
-            Scrub { database, key, at: Place::Entries(from) }
+            let until = newest_of(&database);
+            let from = (until - TAIL_ENTRIES).max(0) + 1;
+            Scrub { database, key, at: Place::Entries { from, until } }
         }
         Err(error) => {
             tracing::error!(%error, "the database is not scrubbed");
@@ -91,8 +90,12 @@ struct Scrub {
 
 /// What is read next.
 enum Place {
-    /// From this entry on.
-    Entries(i64),
+    /// From one entry to another: the newest when the round began, so that a busy server gets to
+    /// the end of a round.
+    Entries {
+        from: i64,
+        until: i64,
+    },
     Snapshots(VecDeque<SnapshotPlace>),
     /// After this one.
     Holds(Option<HoldRow>),
@@ -118,9 +121,9 @@ impl Scrub {
     fn pinned_slice(&mut self, n_rows: usize) -> Result<Slice, StoreError> {
         let mut slice = Slice::default();
         match &mut self.at {
-            Place::Entries(from) => {
+            Place::Entries { from, until } => {
                 let page = self.database.ledger_rows(*from, n_rows)?;
-                for row in page {
+                for row in page.into_iter().take_while(|row| row.seq <= *until) {
                     slice.n_rows += 1;
                     if row.seq != *from {
                         let last = row.seq - 1;
@@ -163,7 +166,7 @@ impl Scrub {
                     .extend(page.iter().filter_map(|row| outcomes::mac_problem(row, &self.key)));
                 self.at = match page.into_iter().next_back() {
                     Some(last) => Place::Outcomes(Some(last)),
-                    None => Place::Entries(1),
+                    None => Place::beginning(&self.database),
                 };
             }
         }
@@ -173,16 +176,26 @@ impl Scrub {
     /// After rows that cannot be read.
     fn skip(&mut self) {
         self.at = match &self.at {
-            Place::Entries(_) => match self.database.snapshot_places() {
+            Place::Entries { .. } => match self.database.snapshot_places() {
                 Ok(places) => Place::Snapshots(places.into()),
                 Err(_) => Place::Holds(None),
             },
             Place::Snapshots(places) if !places.is_empty() => return,
             Place::Snapshots(_) => Place::Holds(None),
             Place::Holds(_) => Place::Outcomes(None),
-            Place::Outcomes(_) => Place::Entries(1),
+            Place::Outcomes(_) => Place::beginning(&self.database),
         };
     }
+}
+
+impl Place {
+    fn beginning(database: &ReadOnly) -> Self {
+        Place::Entries { from: 1, until: newest_of(database) }
+    }
+}
+
+fn newest_of(database: &ReadOnly) -> i64 {
+    i64::try_from(database.newest().unwrap_or_default()).unwrap_or(i64::MAX)
 }
 
 fn entry_problem(database: &ReadOnly, row: LedgerRow) -> Result<Option<String>, StoreError> {

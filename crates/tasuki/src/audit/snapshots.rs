@@ -156,8 +156,9 @@ pub fn row_problem(
     if found.mac != Some(mac_of(&found, key)) {
         return Ok(of("was not written by the server"));
     }
-    let last_seq = u64::try_from(place.last_seq).unwrap_or_default();
-    if !database.ends_with(last_seq, &found.head)? {
+    // The stream may have gone on since its place was listed.
+    let last_seq = database.load(&found.stream)?.map(|it| it.last_seq);
+    if !database.ends_with(last_seq.unwrap_or_default(), &found.head)? {
         return Ok(of("does not end with its newest entry"));
     }
     let Ok(state) = State::from_text(&found.state_text) else { return Ok(of("cannot be read")) };
