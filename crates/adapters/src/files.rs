@@ -285,12 +285,11 @@ fn read_note(path: &Path) -> io::Result<Option<Upload>> {
 
 /// The names in a folder that are text; none if it is no folder.
 fn names(folder: &Path) -> io::Result<Vec<String>> {
+    let nothing = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
     let listed = match fs::read_dir(folder) {
         Ok(listed) => listed,
-        Err(error) => match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => return Ok(Vec::new()),
-            _ => return Err(error),
-        },
+        Err(error) if nothing.contains(&error.kind()) => return Ok(Vec::new()),
+        Err(error) => return Err(error),
     };
     let name = |entry: io::Result<fs::DirEntry>| -> io::Result<Option<String>> {
         Ok(entry?.file_name().into_string().ok())

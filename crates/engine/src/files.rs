@@ -177,9 +177,9 @@ impl FileShelf<'_> {
     ) -> Result<Bytes, FileError> {
         let folder = Arc::clone(&self.shelf()?.folder);
         let read = folder.read(teamspace.clone(), file.clone(), offset, READ_BYTES).await;
-        read.map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => FileError::NoFile,
-            _ => error.into(),
+        read.map_err(|error| {
+            let is_missing = error.kind() == io::ErrorKind::NotFound;
+            if is_missing { FileError::NoFile } else { error.into() }
         })
     }
 }

@@ -268,7 +268,7 @@ pub fn decide(
         }
         Command::NoteDeleted => {
             let is_removed = state.is_some_and(|file| file.kept == Kept::Removed);
-            Ok(is_removed.then(|| Event::Deleted(Deleted {})).into_iter().collect())
+            Ok(is_removed.then_some(Event::Deleted(Deleted {})).into_iter().collect())
         }
     }
 }

@@ -215,6 +215,8 @@ pub fn step(
         | Command::Webhook(_)
         | Command::Fork(_) => None,
     };
+    let mut then = derived::then(then, state, &next);
+    then.extend(derived::to_files(stream, command, &events, context.facts, &then));
     Ok(Change {
         disarm,
         arm,
@@ -223,7 +225,7 @@ pub fn step(
         holds,
         document,
         erase,
-        then: derived::then(stream, command, &events, context.facts, then, state, &next),
+        then,
         outcome: Outcome {
             warnings: warnings::of(command, context.facts),
             ..derived::outcome(&next, &events)

@@ -345,6 +345,7 @@ impl Tables {
             | Subject::Graph(_)
             | Subject::Subscription(_)
             | Subject::Session(_)
+            | Subject::File(_)
             | Subject::Webhook(_)
             | Subject::Ledger => true,
             Subject::Handoff(_) | Subject::Message(_) | Subject::Conversation(_) => false,

@@ -86,11 +86,9 @@ fn judge(file: &FileId, reference: &ArtifactRef, content: &Content) -> Finding {
 }
 
 fn finding_of(error: &FileError) -> Finding {
-    match error {
-        FileError::NoFile => Finding::Missing { detail: "there is no such file".to_owned() },
-        error => {
-            tracing::error!(%error, "a stored file could not be looked at");
-            Finding::Unavailable { detail: "the stored file cannot be read now".to_owned() }
-        }
+    if let FileError::NoFile = error {
+        return Finding::Missing { detail: "there is no such file".to_owned() };
     }
+    tracing::error!(%error, "a stored file could not be looked at");
+    Finding::Unavailable { detail: "the stored file cannot be read now".to_owned() }
 }

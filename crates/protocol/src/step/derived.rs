@@ -288,13 +288,9 @@ fn transfer_hold_changes(
     left.chain(taken).filter(|write| write.expected != write.next).collect()
 }
 
-/// Commands to other streams: those of the decision, for a delegated part what the owner of the
-/// whole must know, and last those to the files that the entries name.
+/// Commands to other streams: those of the decision, and, for a delegated part, what the owner of
+/// the whole must know.
 pub(super) fn then(
-    stream: &Stream,
-    command: &Command,
-    events: &[Event],
-    facts: &Facts,
     mut then: Vec<(Subject, Command)>,
     before: Option<&State>,
     after: &State,
@@ -307,11 +303,21 @@ pub(super) fn then(
         let told = Command::Handoff(handoff::Command::Child(told));
         then.push((Subject::Handoff(parent), told));
     }
-    then.extend(references::refer(&stream.subject, command, events, &then));
-    if let (Command::Erase { .. }, Some(erased)) = (command, facts.entry.as_deref()) {
-        then.extend(references::release(&stream.subject, erased));
-    }
     then
+}
+
+/// Commands to the files that new entries name, and to those that an erased entry named.
+pub(super) fn to_files(
+    stream: &Stream,
+    command: &Command,
+    events: &[Event],
+    facts: &Facts,
+    then: &[(Subject, Command)],
+) -> Vec<(Subject, Command)> {
+    if let (Command::Erase { .. }, Some(erased)) = (command, facts.entry.as_deref()) {
+        return references::release(&stream.subject, erased);
+    }
+    references::refer(&stream.subject, command, events, then)
 }
 
 fn successor(then: &[(Subject, Command)]) -> Option<(HandoffId, AgentId)> {

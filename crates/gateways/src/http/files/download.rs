@@ -41,7 +41,7 @@ pub async fn list(
     let items = page.items.iter().filter_map(|item| {
         let Subject::File(file) = &item.stream.subject else { return None };
         let known = item.state.as_file().filter(|known| is_listed(known))?;
-        Some(file_view(file.clone(), known, caller.is_operator()))
+        Some(file_view(file.clone(), known, caller))
     });
     let items = items.collect();
     let next_cursor = cursors::next_row(&gateway, caller, LIST, page.next);

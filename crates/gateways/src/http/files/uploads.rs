@@ -136,5 +136,5 @@ async fn read_bytes(
 async fn stored(gateway: &Gateway, asker: &Asker, file: FileId) -> Result<FileView, Problem> {
     let known = gateway.engine.files().kept(&asker.caller.teamspace, &file).await?;
     let known = known.ok_or_else(|| Problem::not_found("file"))?;
-    Ok(file_view(file, &known, asker.caller.is_operator()))
+    Ok(file_view(file, &known, &asker.caller))
 }

@@ -1,9 +1,13 @@
 //! Files and uploads as JSON, and what goes wrong with them as problems.
 
+use std::io::ErrorKind;
+
 use engine::files::FileError;
 use engine::ports::files::Upload;
-use protocol::file::{File, Image};
+use protocol::caller::Caller;
+use protocol::file::{File, Image, UNUSED_KEPT};
 use protocol::ids::FileId;
+use protocol::time::Time;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -21,7 +25,9 @@ pub struct FileView {
     /// The format, if browsers may show it within a page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<Image>,
-    pub stored_at: String,
+    /// When the caller stored it; for operators, when it was stored first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stored_at: Option<String>,
     /// How many messages and packages refer to it; for operators.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub n_references: Option<u64>,
@@ -44,15 +50,29 @@ pub struct UploadView {
     pub file: Option<FileId>,
 }
 
-pub fn file_view(file: FileId, known: &File, is_operator: bool) -> FileView {
-    let unused_until = known.deadlines().pop().map(|unused| unused.due.to_string());
+/// The file as a caller sees it. Only an operator learns what others did with the same bytes.
+pub fn file_view(file: FileId, known: &File, caller: &Caller) -> FileView {
+    let is_operator = caller.is_operator();
+    let principal = caller.principal.to_string();
+    let own = known.uploaders.iter().find(|it| it.principal == principal);
+    let (stored_at, unused_until) = match is_operator {
+        true => {
+            let unused = known.deadlines().pop();
+            (Some(known.stored_at), unused.map(|unused| unused.due))
+        }
+        false => {
+            let began = |until: Time| until.as_millis() - UNUSED_KEPT.as_millis();
+            let stored_at = own.map(|own| Time::from_millis(began(own.until)));
+            (stored_at, own.map(|own| own.until))
+        }
+    };
     FileView {
         file,
         size_bytes: known.size_bytes,
         image: known.image,
-        stored_at: known.stored_at.to_string(),
+        stored_at: stored_at.map(|at| at.to_string()),
         n_references: is_operator.then_some(known.n_references),
-        unused_until,
+        unused_until: unused_until.map(|until| until.to_string()),
     }
 }
 
@@ -100,12 +120,11 @@ impl From<FileError> for Problem {
             }
             FileError::Folder(error) => {
                 tracing::error!(%error, "the folder of the files failed a request");
-                match error.kind() {
-                    std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
-                        Problem::new("storage_full", "the disk is full; nothing was changed")
-                    }
-                    _ => Problem::new("internal", "the server failed; its log says why"),
+                let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded];
+                if full.contains(&error.kind()) {
+                    return Problem::new("storage_full", "the disk is full; nothing was changed");
                 }
+                Problem::new("internal", "the server failed; its log says why")
             }
             FileError::Submit(error) => error.into(),
         }
