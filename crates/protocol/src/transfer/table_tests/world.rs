@@ -288,12 +288,12 @@ pub fn name(text: &str) -> AgentId {
 /// `support`, `bills` (of the team `bills`), `night` (closed at this time) and `slow` (overflows
 /// into `support`) are queues. So are `brief`, `shy` and `stuck`, which give up after two rings:
 /// they overflow into `support`, nowhere, and into `night`; `ping` and `pong` into each other.
+/// `tireless` rings on and on.
 fn known(id: &AgentId) -> Option<Agent> {
     let kind = match id.as_str() {
         "hana" | "ivan" | "sue" | "olga" | "paul" => Kind::Human,
-        "support" | "bills" | "night" | "slow" | "brief" | "shy" | "stuck" | "ping" | "pong" => {
-            Kind::Queue
-        }
+        "support" | "bills" | "night" | "slow" | "brief" | "shy" | "stuck" | "ping" | "pong"
+        | "tireless" => Kind::Queue,
         "router" => Kind::System,
         "nobody" | "ghost" | "human" => return None,
         _ => Kind::Worker,
@@ -327,6 +327,7 @@ fn known(id: &AgentId) -> Option<Agent> {
             { "after": "20h", "to": "pong" }] } }),
         "pong" => json!({ "rings": 1, "ring": "1s", "wait": "24h", "patience": { "overflow": [
             { "after": "20h", "to": "ping" }] } }),
+        "tireless" => json!({ "rings": 3_000, "ring": "1s", "wait": "24h" }),
         _ => return Some(agent),
     };
     agent.queue = Some(read::<queue::Settings>(settings).into());
