@@ -207,9 +207,11 @@ fn negotiations() -> impl Strategy<Value = HandoffEvent> {
     let refused = (parties(), text())
         .prop_map(|(parties, why)| HandoffEvent::Refused(Refused { parties, why }));
     let stage = select(SlaStage::ALL.to_vec());
-    let extended = (parties(), stage, time(), text()).prop_map(|(parties, stage, due, why)| {
-        HandoffEvent::SlaExtended(SlaExtended { parties, stage, due, why })
-    });
+    let extended = (parties(), stage, time(), text(), any::<bool>()).prop_map(
+        |(parties, stage, due, why, recall_only)| {
+            HandoffEvent::SlaExtended(SlaExtended { parties, stage, due, why, recall_only })
+        },
+    );
     let stage = select(SlaStage::ALL.to_vec());
     let warned = (parties(), stage, time()).prop_map(|(parties, stage, due)| {
         HandoffEvent::SlaWarned(SlaWarned { parties, stage, due })

@@ -348,13 +348,16 @@ pub struct DelegationReopened {
     pub child: HandoffId,
 }
 
-/// A coordinator gave a stage more time; it can be overdue again.
+/// A coordinator gave a stage, or its recall, more time; it can be overdue again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SlaExtended {
     pub parties: Parties,
     pub stage: SlaStage,
     pub due: Time,
     pub why: String,
+    /// The stage ends later than that, so only its recall has more time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub recall_only: bool,
 }
 
 /// A stage will be overdue soon. Recorded once for each time its limit is set.

@@ -202,6 +202,9 @@ impl Work<'_> {
 /// The clock of a stage after an event about its limit.
 fn clock(before: Waiting, event: &Event) -> Waiting {
     if let Event::SlaExtended(extended) = event {
+        if extended.recall_only {
+            return before;
+        }
         return Waiting { due: Some(extended.due), escalated: false, warned: false, ..before };
     }
     let is_warning = matches!(event, Event::SlaWarned(_));

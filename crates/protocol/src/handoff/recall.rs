@@ -23,9 +23,9 @@ pub struct Recall {
 }
 
 impl Recall {
-    /// A coordinator gave the owner more time. A recall that has escalated ends then too.
+    /// A coordinator gave the owner more time. The limit moves to a later time only.
     pub fn extend(&mut self, due: Time) {
-        if self.escalated {
+        if self.until < due {
             self.until = due;
             self.escalated = false;
         }

@@ -181,6 +181,7 @@ fn approval_shapes() -> Vec<(&'static str, HandoffEvent)> {
                 stage: SlaStage::Activated,
                 due: time(),
                 why: "it is hard".to_owned(),
+                recall_only: false,
             }),
         ),
         (

@@ -303,11 +303,12 @@ pub fn name(text: &str) -> AgentId {
 /// into `support`) are queues. So are `brief`, `shy` and `stuck`, which give up after two rings:
 /// they overflow into `support`, nowhere, and into `night`; `ping` and `pong` into each other.
 /// `prompt` reminds people after two minutes.
+/// `tireless` rings on and on.
 fn known(id: &AgentId) -> Option<Agent> {
     let kind = match id.as_str() {
         "hana" | "ivan" | "sue" | "olga" | "paul" => Kind::Human,
         "support" | "bills" | "night" | "slow" | "brief" | "shy" | "stuck" | "ping" | "pong"
-        | "prompt" => Kind::Queue,
+        | "prompt" | "tireless" => Kind::Queue,
         "router" => Kind::System,
         "nobody" | "ghost" | "human" => return None,
         _ => Kind::Worker,
@@ -342,6 +343,7 @@ fn known(id: &AgentId) -> Option<Agent> {
             { "after": "20h", "to": "pong" }] } }),
         "pong" => json!({ "rings": 1, "ring": "1s", "wait": "24h", "patience": { "overflow": [
             { "after": "20h", "to": "ping" }] } }),
+        "tireless" => json!({ "rings": 3_000, "ring": "1s", "wait": "24h" }),
         _ => return Some(agent),
     };
     agent.queue = Some(read::<queue::Settings>(settings).into());
