@@ -15,6 +15,7 @@ mod feed;
 mod handoffs;
 mod messages;
 mod operations;
+mod questions;
 mod reference;
 mod shared;
 mod webhooks;
@@ -151,6 +152,7 @@ impl Api {
             .merge(handoffs::routes(gateway.clone()))
             .merge(conversations::routes(gateway.clone()))
             .merge(messages::routes(messages))
+            .merge(questions::routes(gateway.clone()))
             .merge(webhooks::routes(Webhooks {
                 gateway: gateway.clone(),
                 wake_key: wake_key.clone(),

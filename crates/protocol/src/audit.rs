@@ -330,6 +330,7 @@ impl Auditor {
                     | Event::Graph(_)
                     | Event::Subscription(_)
                     | Event::Webhook(_)
+                    | Event::Question(_)
                     | Event::Session(_) => {}
                 }
                 Some(event)

@@ -34,6 +34,7 @@ pub enum Quota {
     MemberConversations,
     MemberSessions,
     MemberSubscriptions,
+    MemberQuestions,
     TeamspaceKibPerMinute,
     TeamspaceEntriesPerMinute,
     TeamspaceStoredMib,
@@ -43,6 +44,7 @@ pub enum Quota {
     TeamspaceSessions,
     TeamspaceSubscriptions,
     TeamspaceGraphs,
+    TeamspaceQuestions,
 }
 
 /// What is limited.
@@ -71,6 +73,7 @@ pub enum Thing {
     Session,
     Subscription,
     Graph,
+    Question,
 }
 
 /// Whose quota it is.
@@ -91,7 +94,7 @@ pub struct Limits([u32; Quota::ALL.len()]);
 const KIB_PER_MIB: u64 = 1024;
 
 impl Quota {
-    pub const ALL: [Quota; 22] = [
+    pub const ALL: [Quota; 24] = [
         Quota::CustomerRequestsPerMinute,
         Quota::CustomerKibPerMinute,
         Quota::CustomerEntriesPerMinute,
@@ -105,6 +108,7 @@ impl Quota {
         Quota::MemberConversations,
         Quota::MemberSessions,
         Quota::MemberSubscriptions,
+        Quota::MemberQuestions,
         Quota::TeamspaceKibPerMinute,
         Quota::TeamspaceEntriesPerMinute,
         Quota::TeamspaceStoredMib,
@@ -114,6 +118,7 @@ impl Quota {
         Quota::TeamspaceSessions,
         Quota::TeamspaceSubscriptions,
         Quota::TeamspaceGraphs,
+        Quota::TeamspaceQuestions,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -168,6 +173,7 @@ impl Quota {
             Quota::MemberSubscriptions => {
                 ("member_subscriptions", Member, Open(Thing::Subscription), 256)
             }
+            Quota::MemberQuestions => ("member_questions", Member, Open(Thing::Question), 1_000),
             Quota::TeamspaceKibPerMinute => {
                 ("teamspace_kib_per_minute", Teamspace, Sent, 1_048_576)
             }
@@ -189,6 +195,9 @@ impl Quota {
                 ("teamspace_subscriptions", Teamspace, Open(Thing::Subscription), 50_000)
             }
             Quota::TeamspaceGraphs => ("teamspace_graphs", Teamspace, Open(Thing::Graph), 1_000),
+            Quota::TeamspaceQuestions => {
+                ("teamspace_questions", Teamspace, Open(Thing::Question), 10_000)
+            }
         }
     }
 
@@ -199,13 +208,14 @@ impl Quota {
 }
 
 impl Thing {
-    pub const ALL: [Thing; 6] = [
+    pub const ALL: [Thing; 7] = [
         Thing::Draft,
         Thing::Handoff,
         Thing::Conversation,
         Thing::Session,
         Thing::Subscription,
         Thing::Graph,
+        Thing::Question,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -216,6 +226,7 @@ impl Thing {
             Thing::Session => "session",
             Thing::Subscription => "subscription",
             Thing::Graph => "graph",
+            Thing::Question => "question",
         }
     }
 
@@ -228,6 +239,7 @@ impl Thing {
             Thing::Session => "ending a session makes room",
             Thing::Subscription => "closing a subscription makes room",
             Thing::Graph => "removing a graph makes room",
+            Thing::Question => "answering or withdrawing a question makes room",
         }
     }
 }
@@ -291,6 +303,7 @@ pub fn open_thing(state: &State) -> Option<Thing> {
         State::Session(it) => (it.is_open() && !ours::is_ours(&it.id)).then_some(Thing::Session),
         State::Subscription(it) => (!it.closed).then_some(Thing::Subscription),
         State::Graph(it) => (!it.removed).then_some(Thing::Graph),
+        State::Question(it) => it.is_open().then_some(Thing::Question),
         State::Agent(_)
         | State::Token(_)
         | State::Ledger(_)
@@ -312,6 +325,7 @@ pub fn owner(state: &State) -> Option<Principal> {
         State::Conversation(it) => it.setup.opened_by.parse().ok(),
         State::Session(it) => Some(Principal::Agent(it.producer.clone())),
         State::Subscription(it) => it.listener.parse().ok(),
+        State::Question(it) => Some(Principal::Agent(it.asker().clone())),
         State::Graph(_)
         | State::Agent(_)
         | State::Token(_)

@@ -20,8 +20,8 @@ use crate::ledger::{Erased, Recorded, Stream, Subject};
 use crate::rejection::Rejection;
 use crate::route::graph::HUMAN;
 use crate::{
-    agent, codec, conversation, erasure, graph, message, session, subscription, teamspace, token,
-    webhook,
+    agent, codec, conversation, erasure, graph, message, question, session, subscription,
+    teamspace, token, webhook,
 };
 use aaep::AGENT_ID;
 use base::lookalike::letters;
@@ -122,6 +122,7 @@ pub fn holds(stream: &Stream, state: Option<&State>, command: &Command) -> Vec<S
             | Command::Subscription(_)
             | Command::Session(_)
             | Command::Webhook(_)
+            | Command::Question(_)
             | Command::Erase { .. }
             | Command::Fork(_),
         ) => Vec::new(),
@@ -156,6 +157,7 @@ pub fn named_entry(stream: &Stream, hold: &HoldState) -> Option<u64> {
         | Subject::Graph(_)
         | Subject::Subscription(_)
         | Subject::Webhook(_)
+        | Subject::Question(_)
         | Subject::Ledger => None,
     }
 }
@@ -170,6 +172,7 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
         Command::Agent(command) => command.needs(),
         Command::Graph(command) => command.needs(),
         Command::Webhook(command) => command.needs(),
+        Command::Question(command) => command.needs(state.and_then(State::as_question)),
         Command::Session(command) => command.needs(state.and_then(State::as_session)),
         Command::Token(_) | Command::Teamspace(_) | Command::Erase { .. } | Command::Fork(_) => {
             Needs::default()
@@ -208,6 +211,7 @@ pub fn step(
         | Command::Subscription(_)
         | Command::Session(_)
         | Command::Webhook(_)
+        | Command::Question(_)
         | Command::Fork(_) => None,
     };
     Ok(Change {
@@ -302,6 +306,10 @@ fn decide(
             let event = webhook::decide(state.and_then(State::as_webhook), asked, context)?;
             Ok(Decided::events(event.map(Event::Webhook)))
         }
+        (Subject::Question(_), state, Command::Question(asked)) => {
+            let event = question::decide(state.and_then(State::as_question), asked, context)?;
+            Ok(Decided::events(event.map(Event::Question)))
+        }
         (
             Subject::Handoff(_)
             | Subject::Agent(_)
@@ -313,6 +321,7 @@ fn decide(
             | Subject::Subscription(_)
             | Subject::Session(_)
             | Subject::Webhook(_)
+            | Subject::Question(_)
             | Subject::Ledger,
             _,
             _,

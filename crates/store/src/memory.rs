@@ -294,6 +294,7 @@ impl Store for Memory {
             | Subject::Subscription(_)
             | Subject::Session(_)
             | Subject::Webhook(_)
+            | Subject::Question(_)
             | Subject::Ledger => true,
             Subject::Handoff(_) | Subject::Message(_) | Subject::Conversation(_) => false,
         };

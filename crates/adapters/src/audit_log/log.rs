@@ -108,6 +108,7 @@ impl Log {
                 | Subject::Subscription(_)
                 | Subject::Session(_)
                 | Subject::Webhook(_)
+                | Subject::Question(_)
                 | Subject::Ledger,
             ) => false,
         }

@@ -108,6 +108,7 @@ impl Sessions<'_> {
                 | Subject::Graph(_)
                 | Subject::Subscription(_)
                 | Subject::Webhook(_)
+                | Subject::Question(_)
                 | Subject::Message(_)
                 | Subject::Teamspace
                 | Subject::Ledger => 0,
@@ -308,6 +309,7 @@ fn may_need_action(entry: &Entry) -> bool {
         | Subject::Graph(_)
         | Subject::Subscription(_)
         | Subject::Webhook(_)
+        | Subject::Question(_)
         | Subject::Message(_)
         | Subject::Teamspace
         | Subject::Ledger => false,

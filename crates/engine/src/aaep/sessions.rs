@@ -72,7 +72,12 @@ pub enum Question {
 
 /// Whether an entry settles a question.
 pub(crate) fn settles(name: &str) -> bool {
+    let is_of_question = || {
+        let settling = ["answered", "defaulted", "unanswered", "withdrawn"];
+        name.strip_prefix("question.").is_some_and(|it| settling.contains(&it))
+    };
     matches!(name, "session.answered" | "session.timed_out" | "session.withdrawn")
+        || is_of_question()
 }
 
 impl Sessions<'_> {

@@ -175,6 +175,7 @@ impl Ledger<'_> {
                 | Command::Subscription(_)
                 | Command::Session(_)
                 | Command::Webhook(_)
+                | Command::Question(_)
                 | Command::Erase { .. },
                 Some(behind),
             ) => Err(behind),

@@ -131,6 +131,7 @@ impl Queues<'_> {
             | Subject::Subscription(_)
             | Subject::Session(_)
             | Subject::Webhook(_)
+            | Subject::Question(_)
             | Subject::Message(_)
             | Subject::Teamspace
             | Subject::Ledger => return,

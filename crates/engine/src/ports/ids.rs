@@ -5,7 +5,8 @@ use std::sync::Mutex;
 
 use protocol::canonical;
 use protocol::ids::{
-    ConversationId, HandoffId, MessageId, SessionId, SubscriptionId, TokenId, TransferId, WebhookId,
+    ConversationId, HandoffId, MessageId, QuestionId, SessionId, SubscriptionId, TokenId,
+    TransferId, WebhookId,
 };
 use protocol::time::Time;
 use uuid::{Builder, Uuid};
@@ -62,6 +63,10 @@ impl Engine {
 
     pub fn new_webhook_id(&self) -> WebhookId {
         WebhookId::new(self.ids.uuid(self.clock.now()))
+    }
+
+    pub fn new_question_id(&self) -> QuestionId {
+        QuestionId::new(self.ids.uuid(self.clock.now()))
     }
 
     pub fn new_token_id(&self) -> TokenId {

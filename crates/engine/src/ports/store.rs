@@ -435,6 +435,7 @@ pub enum ListOf {
     Graphs,
     Sessions,
     Webhooks,
+    Questions,
     /// The conversations that wait in a queue, in their order, those after a place.
     Waiting {
         queue: AgentId,

@@ -51,6 +51,7 @@ impl Read<'_> {
                 | State::Subscription(_)
                 | State::Session(_)
                 | State::Webhook(_)
+                | State::Question(_)
                 | State::Conversation(_),
             )
             | None => Settings::default(),

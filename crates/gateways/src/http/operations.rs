@@ -15,6 +15,7 @@ use super::conversations::transfer_operations::TRANSFERS;
 use super::feed::operations::FEED;
 use super::handoffs::operations::{ACP, HANDOFFS};
 use super::messages::operations::{MESSAGES, NOTICES, PURGE};
+use super::questions::operations::QUESTIONS;
 use super::reference::operations::REFERENCE;
 use super::shared::operation::Operation;
 use super::webhooks::operations::WEBHOOKS;
@@ -33,7 +34,7 @@ impl Operation {
 }
 
 /// The rows of each subject, in the order of the reference.
-const SUBJECTS: [&[Operation]; 17] = [
+const SUBJECTS: [&[Operation]; 18] = [
     &HANDOFFS,
     &CONVERSATIONS,
     &TRANSFERS,
@@ -41,6 +42,7 @@ const SUBJECTS: [&[Operation]; 17] = [
     &AAEP,
     &MANIFEST,
     &ACP,
+    &QUESTIONS,
     &MESSAGES,
     &NOTICES,
     &FEED,

@@ -5,6 +5,7 @@ mod completions;
 mod conversations;
 mod graphs;
 mod names;
+mod questions;
 mod sessions;
 mod subscriptions;
 mod webhooks;
@@ -113,6 +114,7 @@ fn events() -> impl Strategy<Value = Event> {
         1 => sessions::sessions(),
         1 => subscriptions::subscriptions(),
         1 => webhooks::webhooks(),
+        2 => questions::questions(),
         3 => messages(),
         3 => conversations(),
         1 => Just(Event::Token(token::Event::Revoked(token::Revoked {}))),

@@ -37,6 +37,10 @@ pub enum NoticeKind {
     SlaExtended,
     Escalated,
     WorkqDegraded,
+    QuestionAsked,
+    QuestionAnswered,
+    QuestionUnanswered,
+    QuestionWithdrawn,
 }
 
 /// One notice of an event.
@@ -176,7 +180,7 @@ fn closing(closed: &Closed) -> NoticeKind {
 }
 
 impl NoticeKind {
-    pub const ALL: [NoticeKind; 23] = [
+    pub const ALL: [NoticeKind; 27] = [
         NoticeKind::Proposed,
         NoticeKind::ApprovalWanted,
         NoticeKind::Approved,
@@ -200,6 +204,10 @@ impl NoticeKind {
         NoticeKind::SlaExtended,
         NoticeKind::Escalated,
         NoticeKind::WorkqDegraded,
+        NoticeKind::QuestionAsked,
+        NoticeKind::QuestionAnswered,
+        NoticeKind::QuestionUnanswered,
+        NoticeKind::QuestionWithdrawn,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -227,6 +235,10 @@ impl NoticeKind {
             NoticeKind::SlaExtended => "sla_extended",
             NoticeKind::Escalated => "escalated",
             NoticeKind::WorkqDegraded => "workq_degraded",
+            NoticeKind::QuestionAsked => "question_asked",
+            NoticeKind::QuestionAnswered => "question_answered",
+            NoticeKind::QuestionUnanswered => "question_unanswered",
+            NoticeKind::QuestionWithdrawn => "question_withdrawn",
         }
     }
 }

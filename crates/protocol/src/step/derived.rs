@@ -32,6 +32,7 @@ pub fn deadlines(state: &State) -> Vec<Deadline> {
             conversation.open_transfer().map(Transfer::deadlines).unwrap_or_default()
         }
         State::Session(session) => session.deadlines(),
+        State::Question(question) => question.deadlines(),
         State::Token(_)
         | State::Ledger(_)
         | State::Teamspace(_)
@@ -64,7 +65,8 @@ pub fn effects(state: &State) -> Vec<Effect> {
         | State::Teamspace(_)
         | State::Graph(_)
         | State::Subscription(_)
-        | State::Webhook(_) => Vec::new(),
+        | State::Webhook(_)
+        | State::Question(_) => Vec::new(),
     }
 }
 
@@ -91,7 +93,8 @@ pub fn work(state: &State, effect: &str, document: Option<&str>) -> Option<Work>
         | State::Teamspace(_)
         | State::Graph(_)
         | State::Subscription(_)
-        | State::Webhook(_) => return None,
+        | State::Webhook(_)
+        | State::Question(_) => return None,
     };
     let is_wanted = derive::effects(handoff).iter().any(|wanted| wanted.name == effect);
     match handoff.as_ref() {
@@ -146,6 +149,7 @@ pub fn holds_left(stream: &Stream, state: &State) -> Vec<(String, HoldState)> {
         State::Handoff(handoff) => derive::hold(handoff).into_iter().collect(),
         State::Subscription(subscription) => vec![subscription.hold()],
         State::Webhook(webhook) => vec![webhook.hold()],
+        State::Question(question) => vec![question.hold()],
         State::Conversation(conversation) => {
             conversation.transfer.as_ref().map(|it| it.holds(&own)).unwrap_or_default()
         }
@@ -199,6 +203,7 @@ pub(super) fn hold_changes(
         State::Handoff(handoff) => derive::hold(handoff),
         State::Subscription(subscription) => Some(subscription.hold()),
         State::Webhook(webhook) => Some(webhook.hold()),
+        State::Question(question) => Some(question.hold()),
         State::Agent(_)
         | State::Token(_)
         | State::Message(_)
@@ -321,6 +326,10 @@ pub(super) fn outcome(state: &State, events: &[Event]) -> Outcome {
             epoch: Some(conversation.epoch),
             ..Outcome::default()
         },
+        State::Question(question) => {
+            let epoch = question.continuation.epoch;
+            Outcome { epoch: (epoch > 0).then_some(epoch), ..Outcome::default() }
+        }
         State::Agent(_)
         | State::Token(_)
         | State::Message(_)
@@ -409,6 +418,7 @@ pub(super) fn without_texts(state: State, at: Time) -> State {
             State::Conversation(Arc::new(conversation::evolve::without_texts(conversation)))
         }
         State::Session(session) => State::Session(Box::new(session.without_texts())),
+        State::Question(question) => State::Question(Box::new(question.without_texts())),
         State::Agent(_)
         | State::Token(_)
         | State::Ledger(_)

@@ -2,7 +2,7 @@
 
 use super::{Command, Deadline};
 use crate::ledger::Subject;
-use crate::{agent, conversation, handoff, message, session, subscription, transfer};
+use crate::{agent, conversation, handoff, message, question, session, subscription, transfer};
 
 /// The command that a deadline becomes when its time has come; `None` if it means nothing.
 pub fn elapsed(subject: &Subject, deadline: &Deadline) -> Option<Command> {
@@ -25,6 +25,7 @@ pub fn elapsed(subject: &Subject, deadline: &Deadline) -> Option<Command> {
             let elapse = transfer::Command::Elapse { due };
             Command::Conversation(conversation::Command::Transfer(elapse))
         }
+        Subject::Question(_) => Command::Question(question::Command::Elapse { due }),
         Subject::Session(_) => Command::Session(session::Command::Elapse { due }),
         Subject::Token(_)
         | Subject::Teamspace

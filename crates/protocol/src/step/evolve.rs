@@ -1,12 +1,12 @@
 //! The state after an event, for every aggregate.
 
 use super::{BadHistory, Event, State, derived};
-use crate::ids::SessionId;
+use crate::ids::{QuestionId, SessionId};
 use crate::ledger::{Stream, Subject};
 use crate::time::Time;
 use crate::{
-    agent, conversation, fork, graph, handoff, message, session, subscription, teamspace, token,
-    webhook,
+    agent, conversation, fork, graph, handoff, message, question, session, subscription, teamspace,
+    token, webhook,
 };
 use std::sync::Arc;
 
@@ -64,6 +64,9 @@ pub fn evolve(
             evolve_session(id, state, event, at)
         }
         (Subject::Webhook(_), state, Event::Webhook(event)) => evolve_webhook(state, event, at),
+        (Subject::Question(id), state, Event::Question(event)) => {
+            evolve_question(*id, state, event, at)
+        }
         (
             Subject::Handoff(_)
             | Subject::Agent(_)
@@ -75,6 +78,7 @@ pub fn evolve(
             | Subject::Subscription(_)
             | Subject::Session(_)
             | Subject::Webhook(_)
+            | Subject::Question(_)
             | Subject::Ledger,
             _,
             _,
@@ -117,4 +121,14 @@ fn evolve_webhook(
 ) -> Result<State, BadHistory> {
     let known = if let Some(State::Webhook(known)) = state { Some(*known) } else { None };
     webhook::evolve(known, event, at).map(Box::new).map(State::Webhook)
+}
+
+fn evolve_question(
+    id: QuestionId,
+    state: Option<State>,
+    event: &question::Event,
+    at: Time,
+) -> Result<State, BadHistory> {
+    let known = if let Some(State::Question(known)) = state { Some(*known) } else { None };
+    question::evolve(id, known, event, at).map(Box::new).map(State::Question)
 }

@@ -43,6 +43,7 @@ pub(super) fn of(command: &Command, facts: &Facts) -> Vec<Warning> {
         | Command::Subscription(_)
         | Command::Session(_)
         | Command::Webhook(_)
+        | Command::Question(_)
         | Command::Erase { .. }
         | Command::Fork(_) => Vec::new(),
     }

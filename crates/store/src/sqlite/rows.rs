@@ -84,6 +84,7 @@ pub fn load(connection: &Connection, stream: &Stream) -> Result<Option<Snapshot>
         | Subject::Subscription(_)
         | Subject::Session(_)
         | Subject::Webhook(_)
+        | Subject::Question(_)
         | Subject::Ledger => load_stream(connection, stream, read),
     }
 }
@@ -167,6 +168,7 @@ pub fn document(connection: &Connection, stream: &Stream, hash: &str) -> Result<
         | Subject::Teamspace
         | Subject::Subscription(_)
         | Subject::Webhook(_)
+        | Subject::Question(_)
         | Subject::Ledger => (
             "SELECT d.text FROM handoffs h JOIN documents d ON d.seq = h.document_seq
              WHERE h.id = ?1 AND h.teamspace = ?2 AND d.hash = ?3",
@@ -270,6 +272,7 @@ pub fn list(connection: &Connection, list: &List) -> Result<Vec<Listed>> {
         ListOf::Graphs => list_streams(connection, list, "graph"),
         ListOf::Sessions => list_streams(connection, list, "session"),
         ListOf::Webhooks => list_streams(connection, list, "webhook"),
+        ListOf::Questions => list_streams(connection, list, "question"),
         ListOf::Waiting { queue, after } => {
             conversation_rows::waiting(connection, &list.teamspace, queue, *after, list.limit)
         }

@@ -231,6 +231,9 @@ fn is_found_by(state: &State, columns: &Columns) -> bool {
         (State::Webhook(_), Columns::Stream { kind, secret_hash }) => {
             kind == "webhook" && secret_hash.is_none()
         }
+        (State::Question(_), Columns::Stream { kind, secret_hash }) => {
+            kind == "question" && secret_hash.is_none()
+        }
         (State::Message(message), Columns::Message(columns)) => {
             *columns == message_columns_of(message)
         }
@@ -257,7 +260,8 @@ fn is_found_by(state: &State, columns: &Columns) -> bool {
             | State::Graph(_)
             | State::Subscription(_)
             | State::Session(_)
-            | State::Webhook(_),
+            | State::Webhook(_)
+            | State::Question(_),
             Columns::Handoff(_) | Columns::Message(_) | Columns::Conversation(_),
         ) => false,
     }

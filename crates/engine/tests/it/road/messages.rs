@@ -243,6 +243,7 @@ async fn inbox(engine: &Engine, caller: &Caller) -> Vec<Message> {
         | State::Graph(_)
         | State::Subscription(_)
         | State::Webhook(_)
+        | State::Question(_)
         | State::Session(_)
         | State::Teamspace(_) => {
             panic!("not a message")

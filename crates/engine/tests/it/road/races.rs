@@ -169,6 +169,7 @@ async fn active_of(engine: &Engine, task: &str) -> Vec<Stream> {
         | State::Graph(_)
         | State::Subscription(_)
         | State::Webhook(_)
+        | State::Question(_)
         | State::Session(_)
         | State::Teamspace(_) => false,
     });

@@ -100,6 +100,7 @@ impl Filter {
                 | Subject::Graph(_)
                 | Subject::Subscription(_)
                 | Subject::Webhook(_)
+                | Subject::Question(_)
                 | Subject::Session(_)
                 | Subject::Teamspace
                 | Subject::Ledger,

@@ -1,12 +1,14 @@
 //! What each operation does, in a few sentences: when to use it, and what an answer means.
 
 mod handoffs;
+mod questions;
 mod transfers;
 mod webhooks;
 
 /// What an operation of this id does.
 pub fn of(id: &str) -> &'static str {
     let own = DESCRIPTIONS.iter().chain(&handoffs::DESCRIPTIONS);
+    let own = own.chain(&questions::DESCRIPTIONS);
     let mut all = own.chain(&transfers::DESCRIPTIONS).chain(&webhooks::DESCRIPTIONS);
     all.find(|(known, _)| *known == id).map_or("", |(_, text)| text)
 }

@@ -14,8 +14,8 @@ use protocol::caller::{Caller, Principal};
 use protocol::canonical::Hash;
 use protocol::conversation::command::{Route, Say};
 use protocol::ids::{
-    AgentId, ConversationId, GraphId, HandoffId, InvalidId, MessageId, TokenId, TransferId,
-    WebhookId,
+    AgentId, ConversationId, GraphId, HandoffId, InvalidId, MessageId, QuestionId, TokenId,
+    TransferId, WebhookId,
 };
 use protocol::json::Bounds;
 use protocol::strict::{self, Strict};
@@ -365,6 +365,10 @@ impl Names for TokenId {
 
 impl Names for WebhookId {
     const WHAT: &'static str = "webhook";
+}
+
+impl Names for QuestionId {
+    const WHAT: &'static str = "question";
 }
 
 impl<S: Send + Sync, T: Names> FromRequestParts<S> for Named<T> {

@@ -176,6 +176,7 @@ impl Chats {
             | Event::Graph(_)
             | Event::Subscription(_)
             | Event::Webhook(_)
+            | Event::Question(_)
             | Event::Session(_)
             | Event::Forked(_) => return Err(wrong()),
         };

@@ -114,6 +114,7 @@ impl Script {
                 | Subject::Graph(_)
                 | Subject::Subscription(_)
                 | Subject::Webhook(_)
+                | Subject::Question(_)
                 | Subject::Session(_)
                 | Subject::Teamspace => {
                     return;

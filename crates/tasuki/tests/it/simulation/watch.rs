@@ -104,7 +104,9 @@ impl Watch {
             Some(State::Agent(_)) => "agent",
             Some(State::Ledger(_)) => "ledger",
             Some(State::Teamspace(_)) => "teamspace",
-            Some(State::Graph(_) | State::Subscription(_) | State::Webhook(_)) => "graph",
+            Some(
+                State::Graph(_) | State::Subscription(_) | State::Webhook(_) | State::Question(_),
+            ) => "graph",
             Some(State::Session(_)) => "session",
             Some(State::Token(token)) if token.revoked_at.is_some() => "revoked",
             Some(State::Token(_)) => "token",
@@ -221,6 +223,7 @@ impl Watch {
             | State::Graph(_)
             | State::Subscription(_)
             | State::Webhook(_)
+            | State::Question(_)
             | State::Session(_)
             | State::Teamspace(_) => None,
         }
@@ -372,6 +375,7 @@ impl Watch {
                 | State::Graph(_)
                 | State::Subscription(_)
                 | State::Webhook(_)
+                | State::Question(_)
                 | State::Session(_)
                 | State::Teamspace(_) => {
                     continue;
@@ -407,6 +411,7 @@ impl Watch {
                 | State::Graph(_)
                 | State::Subscription(_)
                 | State::Webhook(_)
+                | State::Question(_)
                 | State::Session(_)
                 | State::Conversation(_) => continue,
             };
