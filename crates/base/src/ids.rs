@@ -249,6 +249,11 @@ uuid_id!(
     WebhookId
 );
 uuid_id!(
+    /// One question to a human, never reused. UUIDv7, so that questions sort by the time they were
+    /// asked.
+    QuestionId
+);
+uuid_id!(
     /// One credential. Naming it reveals nothing about its secret.
     TokenId
 );

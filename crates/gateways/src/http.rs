@@ -16,6 +16,7 @@ mod files;
 mod handoffs;
 mod messages;
 mod operations;
+mod questions;
 mod reference;
 mod shared;
 mod webhooks;
@@ -153,6 +154,7 @@ impl Api {
             .merge(conversations::routes(gateway.clone()))
             .merge(files::routes(gateway.clone()))
             .merge(messages::routes(messages))
+            .merge(questions::routes(gateway.clone()))
             .merge(webhooks::routes(Webhooks {
                 gateway: gateway.clone(),
                 wake_key: wake_key.clone(),

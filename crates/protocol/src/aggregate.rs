@@ -11,7 +11,8 @@ use crate::fork::{self, Forked};
 use crate::handoff::{self, Handoff};
 use crate::ledger::Erased;
 use crate::{
-    agent, conversation, file, graph, message, session, subscription, teamspace, token, webhook,
+    agent, conversation, file, graph, message, question, session, subscription, teamspace, token,
+    webhook,
 };
 
 /// A command to one aggregate.
@@ -28,6 +29,7 @@ pub enum Command {
     Session(session::Command),
     Webhook(webhook::Command),
     File(file::Command),
+    Question(question::Command),
     /// Erases the body of one entry of the stream, for whichever aggregate it belongs to.
     Erase {
         position: u64,
@@ -50,6 +52,7 @@ pub enum Event {
     Session(session::Event),
     Webhook(webhook::Event),
     File(file::Event),
+    Question(question::Event),
     Erased(Erased),
     Forked(Forked),
 }
@@ -71,6 +74,7 @@ pub enum State {
     Session(Box<session::Session>),
     Webhook(Box<webhook::Webhook>),
     File(Box<file::File>),
+    Question(Box<question::Question>),
 }
 
 impl State {
@@ -99,6 +103,7 @@ impl Command {
             Command::Session(command) => command.name(),
             Command::Webhook(command) => command.name(),
             Command::File(command) => command.name(),
+            Command::Question(command) => command.name(),
             Command::Erase { .. } => "erase",
             Command::Fork(_) => "fork",
         }

@@ -331,6 +331,7 @@ impl Auditor {
                     | Event::Subscription(_)
                     | Event::File(_)
                     | Event::Webhook(_)
+                    | Event::Question(_)
                     | Event::Session(_) => {}
                 }
                 Some(event)

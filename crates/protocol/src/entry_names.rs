@@ -26,15 +26,21 @@ pub fn changes_places(name: &str) -> bool {
     ["transfer.ringing", "transfer.queued", "transfer.returned", "transfer.over"].contains(&name)
 }
 
-/// Whether an entry settles a question of a session.
+/// Whether an entry settles a question: one of a session, or one that an agent asked a human.
 pub fn settles_question(name: &str) -> bool {
-    ["session.answered", "session.timed_out", "session.withdrawn"].contains(&name)
+    let of_agents =
+        ["question.answered", "question.defaulted", "question.unanswered", "question.withdrawn"];
+    settles_session(name) || of_agents.contains(&name)
 }
 
 /// Whether an entry of a session has something for listeners: events, or that a question is
 /// settled.
 pub fn is_for_listeners(name: &str) -> bool {
-    name == "session.announced" || settles_question(name)
+    name == "session.announced" || settles_session(name)
+}
+
+fn settles_session(name: &str) -> bool {
+    ["session.answered", "session.timed_out", "session.withdrawn"].contains(&name)
 }
 
 #[cfg(test)]

@@ -31,7 +31,11 @@ pub fn decide(
             needed: "a closed one",
         }),
         State::Message(Message { purged: false, .. }) if position == MESSAGE_POSITION => Ok(erased),
-        State::Conversation(_) | State::Session(_) => Ok(erased),
+        State::Question(question) if question.is_open() => {
+            let status = question.status();
+            Err(Rejection::WrongQuestionState { action: "erase content of", status })
+        }
+        State::Conversation(_) | State::Session(_) | State::Question(_) => Ok(erased),
         State::Message(_) => Err(Rejection::NotFound { what: "message" }),
         State::Agent(_)
         | State::Token(_)
@@ -69,6 +73,7 @@ fn check_may_erase(state: &State, caller: &Caller) -> Result<(), Rejection> {
             | State::Subscription(_)
             | State::File(_)
             | State::Webhook(_)
+            | State::Question(_)
             | State::Session(_)
             | State::Conversation(_)
             | State::Message(_),

@@ -32,6 +32,7 @@ pub enum Quota {
     MemberConversations,
     MemberSessions,
     MemberSubscriptions,
+    MemberQuestions,
     TeamspaceKibPerMinute,
     TeamspaceEntriesPerMinute,
     TeamspaceStoredMib,
@@ -41,6 +42,7 @@ pub enum Quota {
     TeamspaceSessions,
     TeamspaceSubscriptions,
     TeamspaceGraphs,
+    TeamspaceQuestions,
 }
 
 /// What is limited.
@@ -69,6 +71,7 @@ pub enum Thing {
     Session,
     Subscription,
     Graph,
+    Question,
 }
 
 /// Whose quota it is.
@@ -89,7 +92,7 @@ pub struct Limits([u32; Quota::ALL.len()]);
 const KIB_PER_MIB: u64 = 1024;
 
 impl Quota {
-    pub const ALL: [Quota; 22] = [
+    pub const ALL: [Quota; 24] = [
         Quota::CustomerRequestsPerMinute,
         Quota::CustomerKibPerMinute,
         Quota::CustomerEntriesPerMinute,
@@ -103,6 +106,7 @@ impl Quota {
         Quota::MemberConversations,
         Quota::MemberSessions,
         Quota::MemberSubscriptions,
+        Quota::MemberQuestions,
         Quota::TeamspaceKibPerMinute,
         Quota::TeamspaceEntriesPerMinute,
         Quota::TeamspaceStoredMib,
@@ -112,6 +116,7 @@ impl Quota {
         Quota::TeamspaceSessions,
         Quota::TeamspaceSubscriptions,
         Quota::TeamspaceGraphs,
+        Quota::TeamspaceQuestions,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -166,6 +171,7 @@ impl Quota {
             Quota::MemberSubscriptions => {
                 ("member_subscriptions", Member, Open(Thing::Subscription), 256)
             }
+            Quota::MemberQuestions => ("member_questions", Member, Open(Thing::Question), 1_000),
             Quota::TeamspaceKibPerMinute => {
                 ("teamspace_kib_per_minute", Teamspace, Sent, 1_048_576)
             }
@@ -187,6 +193,9 @@ impl Quota {
                 ("teamspace_subscriptions", Teamspace, Open(Thing::Subscription), 50_000)
             }
             Quota::TeamspaceGraphs => ("teamspace_graphs", Teamspace, Open(Thing::Graph), 1_000),
+            Quota::TeamspaceQuestions => {
+                ("teamspace_questions", Teamspace, Open(Thing::Question), 10_000)
+            }
         }
     }
 
@@ -197,13 +206,14 @@ impl Quota {
 }
 
 impl Thing {
-    pub const ALL: [Thing; 6] = [
+    pub const ALL: [Thing; 7] = [
         Thing::Draft,
         Thing::Handoff,
         Thing::Conversation,
         Thing::Session,
         Thing::Subscription,
         Thing::Graph,
+        Thing::Question,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -214,6 +224,7 @@ impl Thing {
             Thing::Session => "session",
             Thing::Subscription => "subscription",
             Thing::Graph => "graph",
+            Thing::Question => "question",
         }
     }
 
@@ -226,6 +237,7 @@ impl Thing {
             Thing::Session => "ending a session makes room",
             Thing::Subscription => "closing a subscription makes room",
             Thing::Graph => "removing a graph makes room",
+            Thing::Question => "answering or withdrawing a question makes room",
         }
     }
 }

@@ -20,8 +20,8 @@ use crate::ledger::{Erased, Recorded, Stream, Subject};
 use crate::rejection::Rejection;
 use crate::route::graph::HUMAN;
 use crate::{
-    agent, codec, conversation, erasure, file, graph, message, session, subscription, teamspace,
-    token, webhook,
+    agent, codec, conversation, erasure, file, graph, message, question, session, subscription,
+    teamspace, token, webhook,
 };
 use aaep::AGENT_ID;
 use base::lookalike::letters;
@@ -125,6 +125,7 @@ pub fn holds(stream: &Stream, state: Option<&State>, command: &Command) -> Vec<S
             | Command::Session(_)
             | Command::File(_)
             | Command::Webhook(_)
+            | Command::Question(_)
             | Command::Erase { .. }
             | Command::Fork(_),
         ) => Vec::new(),
@@ -160,6 +161,7 @@ pub fn named_entry(stream: &Stream, hold: &HoldState) -> Option<u64> {
         | Subject::Subscription(_)
         | Subject::File(_)
         | Subject::Webhook(_)
+        | Subject::Question(_)
         | Subject::Ledger => None,
     }
 }
@@ -176,6 +178,7 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
         Command::Webhook(command) => command.needs(),
         Command::File(command) => command.needs(state.and_then(State::as_file)),
         Command::Erase { position, .. } => Needs { entry: Some(*position), ..Needs::default() },
+        Command::Question(command) => command.needs(state.and_then(State::as_question)),
         Command::Session(command) => command.needs(state.and_then(State::as_session)),
         Command::Token(_) | Command::Teamspace(_) | Command::Fork(_) => Needs::default(),
     }
@@ -213,6 +216,7 @@ pub fn step(
         | Command::Session(_)
         | Command::File(_)
         | Command::Webhook(_)
+        | Command::Question(_)
         | Command::Fork(_) => None,
     };
     let mut then = derived::then(then, state, &next);
@@ -309,6 +313,10 @@ fn decide(
         (Subject::Webhook(_), state, Command::Webhook(asked)) => {
             decide_webhook(state, asked, context)
         }
+        (Subject::Question(_), state, Command::Question(asked)) => {
+            let event = question::decide(state.and_then(State::as_question), asked, context)?;
+            Ok(Decided::events(event.map(Event::Question)))
+        }
         (
             Subject::Handoff(_)
             | Subject::Agent(_)
@@ -321,6 +329,7 @@ fn decide(
             | Subject::Session(_)
             | Subject::File(_)
             | Subject::Webhook(_)
+            | Subject::Question(_)
             | Subject::Ledger,
             _,
             _,

@@ -19,6 +19,7 @@ use crate::handoff::state::{Handoff, Made};
 use crate::handoff::{self, Status};
 use crate::ids::{AgentId, HandoffId};
 use crate::ledger::{Entry, Subject};
+use crate::question::Question;
 use crate::roles::{self, RoleAction};
 use crate::session::Session;
 use crate::{message, token};
@@ -30,6 +31,8 @@ pub enum Sight {
     No,
     /// Only if the directory lists the caller as a human.
     IfHuman,
+    /// Only if the directory lists the caller as a human of the queue that the question asks.
+    IfInQueue,
 }
 
 impl Sight {
@@ -50,6 +53,8 @@ pub enum EntrySight {
     AsHandoff {
         part: Option<HandoffId>,
     },
+    /// Only if the caller may read its question.
+    AsQuestion,
 }
 
 /// Whether a caller may read a thing; `readers` applies to a proposed handoff.
@@ -65,6 +70,7 @@ pub fn of(caller: &Caller, state: &State, readers: Readers) -> Sight {
         State::Webhook(webhook) => Sight::if_so(webhook.is_shown_to(caller)),
         // Who may read the bytes follows from what refers to them; this is about the record.
         State::File(_) => Sight::if_so(caller.is_operator()),
+        State::Question(question) => of_question(caller, question),
         State::Token(_) => Sight::if_so(caller.is_operator()),
         State::Agent(_) | State::Ledger(_) | State::Graph(_) | State::Teamspace(_) => {
             Sight::if_so(!is_customer(caller))
@@ -76,6 +82,17 @@ fn is_customer(caller: &Caller) -> bool {
     match &caller.principal {
         Principal::Customer(_) => true,
         Principal::Agent(_) | Principal::Operator(_) | Principal::System => false,
+    }
+}
+
+/// A queue is asked: its humans see the question, too.
+fn of_question(caller: &Caller, question: &Question) -> Sight {
+    if question.is_known_to(caller) {
+        return Sight::Yes;
+    }
+    match (question.queue(), caller.agent()) {
+        (Some(_), Some(_)) => Sight::IfInQueue,
+        (Some(_) | None, _) => Sight::No,
     }
 }
 
@@ -175,6 +192,11 @@ pub fn of_entry(caller: &Caller, entry: &Entry, event: Option<&Event>) -> EntryS
         Some(Event::Webhook(_)) => if_so(caller.is_operator() || is_actor()),
         // It names the streams that refer to the file, which others may not know of.
         Some(Event::File(_)) => if_so(caller.is_operator()),
+        Some(Event::Question(event)) => {
+            let asker = &event.parties().asker;
+            let is_known = is_coordinator || caller.agent() == Some(asker);
+            if is_known { EntrySight::Yes } else { EntrySight::AsQuestion }
+        }
         Some(Event::Message(event)) => {
             let (from, to) = event.parties();
             if_so(is_coordinator || message::state::concerns(caller, from, to.iter()))
@@ -204,6 +226,7 @@ pub fn of_entry(caller: &Caller, entry: &Entry, event: Option<&Event>) -> EntryS
             Subject::Conversation(_) if is_coordinator && is_between_people(&entry.name) => {
                 EntrySight::IfPerson
             }
+            Subject::Question(_) => EntrySight::AsQuestion,
             Subject::Message(_) | Subject::Conversation(_) => if_so(is_coordinator),
             Subject::Handoff(_) if entry.name == DRAFTED => if_so(is_coordinator),
             Subject::Handoff(_) => EntrySight::AsHandoff { part: None },

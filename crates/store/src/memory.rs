@@ -346,6 +346,7 @@ impl Tables {
             | Subject::Subscription(_)
             | Subject::Session(_)
             | Subject::File(_)
+            | Subject::Question(_)
             | Subject::Webhook(_)
             | Subject::Ledger => true,
             Subject::Handoff(_) | Subject::Message(_) | Subject::Conversation(_) => false,

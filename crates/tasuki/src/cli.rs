@@ -28,6 +28,7 @@ mod own_name;
 mod package_story;
 mod pages;
 mod progress_story;
+mod question;
 mod queue;
 mod queue_list;
 mod reach;
@@ -83,8 +84,10 @@ enum Command {
     Teamspace(teamspace::TeamspaceArgs),
     /// Hand work over: every action, lists, stories and a live view.
     Handoff(handoff::HandoffArgs),
-    /// Show which handoffs wait for you, for what, and until when.
+    /// Show which handoffs and questions wait for you, for what, and until when.
     Todo(todo::TodoArgs),
+    /// Ask a person, answer, and go on with the answer.
+    Question(question::QuestionArgs),
     /// Look into your inbox: shown messages count as delivered, shown notices as read.
     Inbox(message::InboxArgs),
     /// Send, answer, read and find messages.
@@ -234,6 +237,7 @@ async fn dispatch(command: Command) -> Result<u8> {
         Command::Report(args) => report::run(args).await,
         Command::Chat(args) => chat::run(args).await,
         Command::File(args) => file::run(args).await,
+        Command::Question(args) => question::run(args).await,
         Command::Webhook(args) => webhook::run(args).await,
         Command::Outbox(args) => outbox::run(args).await,
         Command::Todo(args) => todo::run(args).await,

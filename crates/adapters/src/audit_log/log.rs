@@ -109,6 +109,7 @@ impl Log {
                 | Subject::Session(_)
                 | Subject::File(_)
                 | Subject::Webhook(_)
+                | Subject::Question(_)
                 | Subject::Ledger,
             ) => false,
         }

@@ -110,6 +110,7 @@ impl Sessions<'_> {
                 | Subject::Subscription(_)
                 | Subject::File(_)
                 | Subject::Webhook(_)
+                | Subject::Question(_)
                 | Subject::Message(_)
                 | Subject::Teamspace
                 | Subject::Ledger => 0,
@@ -311,6 +312,7 @@ fn may_need_action(entry: &Entry) -> bool {
         | Subject::Subscription(_)
         | Subject::File(_)
         | Subject::Webhook(_)
+        | Subject::Question(_)
         | Subject::Message(_)
         | Subject::Teamspace
         | Subject::Ledger => false,

@@ -128,6 +128,7 @@ impl Ledger<'_> {
                 | Command::Session(_)
                 | Command::File(_)
                 | Command::Webhook(_)
+                | Command::Question(_)
                 | Command::Erase { .. },
                 Some(behind),
             ) => Err(behind),

@@ -133,6 +133,7 @@ impl Queues<'_> {
             | Subject::Session(_)
             | Subject::File(_)
             | Subject::Webhook(_)
+            | Subject::Question(_)
             | Subject::Message(_)
             | Subject::Teamspace
             | Subject::Ledger => return,

@@ -271,7 +271,8 @@ impl Outbox<'_> {
             | State::Teamspace(_)
             | State::Graph(_)
             | State::Subscription(_)
-            | State::Webhook(_) => {
+            | State::Webhook(_)
+            | State::Question(_) => {
                 return Ok(None);
             }
         };

@@ -5,8 +5,8 @@ use std::sync::Mutex;
 
 use protocol::canonical;
 use protocol::ids::{
-    ConversationId, HandoffId, MessageId, SessionId, SubscriptionId, TokenId, TransferId, UploadId,
-    WebhookId,
+    ConversationId, HandoffId, MessageId, QuestionId, SessionId, SubscriptionId, TokenId,
+    TransferId, UploadId, WebhookId,
 };
 use protocol::time::Time;
 use uuid::{Builder, Uuid};
@@ -70,6 +70,10 @@ impl Engine {
 
     pub fn new_webhook_id(&self) -> WebhookId {
         WebhookId::new(self.ids.uuid(self.clock.now()))
+    }
+
+    pub fn new_question_id(&self) -> QuestionId {
+        QuestionId::new(self.ids.uuid(self.clock.now()))
     }
 
     pub fn new_token_id(&self) -> TokenId {

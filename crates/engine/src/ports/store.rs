@@ -362,6 +362,7 @@ pub enum ListOf {
     Sessions,
     Webhooks,
     Files,
+    Questions,
     /// The conversations that wait in a queue, in their order, those after a place.
     Waiting {
         queue: AgentId,

@@ -95,6 +95,7 @@ fn line((number, line): (u64, Sequenced)) -> TranscriptLine {
             | step::Event::Subscription(_)
             | step::Event::File(_)
             | step::Event::Webhook(_)
+            | step::Event::Question(_)
             | step::Event::Session(_)
             | step::Event::Erased(_)
             | step::Event::Forked(_),

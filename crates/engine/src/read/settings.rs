@@ -52,6 +52,7 @@ impl Read<'_> {
                 | State::Session(_)
                 | State::File(_)
                 | State::Webhook(_)
+                | State::Question(_)
                 | State::Conversation(_),
             )
             | None => Settings::default(),

@@ -16,6 +16,7 @@ use super::feed::operations::FEED;
 use super::files::operations::FILES;
 use super::handoffs::operations::{ACP, HANDOFFS};
 use super::messages::operations::{MESSAGES, NOTICES, PURGE};
+use super::questions::operations::QUESTIONS;
 use super::reference::operations::REFERENCE;
 use super::shared::operation::Operation;
 use super::webhooks::operations::WEBHOOKS;
@@ -43,6 +44,7 @@ const SUBJECTS: [&[Operation]; 18] = [
     &AAEP,
     &MANIFEST,
     &ACP,
+    &QUESTIONS,
     &MESSAGES,
     &NOTICES,
     &FEED,

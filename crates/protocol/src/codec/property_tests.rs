@@ -6,6 +6,7 @@ mod conversations;
 mod files;
 mod graphs;
 mod names;
+mod questions;
 mod sessions;
 mod subscriptions;
 mod webhooks;
@@ -115,6 +116,7 @@ fn events() -> impl Strategy<Value = Event> {
         1 => subscriptions::subscriptions(),
         1 => webhooks::webhooks(),
         1 => files::files(),
+        2 => questions::questions(),
         3 => messages(),
         3 => conversations(),
         1 => Just(Event::Token(token::Event::Revoked(token::Revoked {}))),

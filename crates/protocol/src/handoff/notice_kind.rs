@@ -32,10 +32,14 @@ pub enum NoticeKind {
     SlaExtended,
     Escalated,
     WorkqDegraded,
+    QuestionAsked,
+    QuestionAnswered,
+    QuestionUnanswered,
+    QuestionWithdrawn,
 }
 
 impl NoticeKind {
-    pub const ALL: [NoticeKind; 23] = [
+    pub const ALL: [NoticeKind; 27] = [
         NoticeKind::Proposed,
         NoticeKind::ApprovalWanted,
         NoticeKind::Approved,
@@ -59,6 +63,10 @@ impl NoticeKind {
         NoticeKind::SlaExtended,
         NoticeKind::Escalated,
         NoticeKind::WorkqDegraded,
+        NoticeKind::QuestionAsked,
+        NoticeKind::QuestionAnswered,
+        NoticeKind::QuestionUnanswered,
+        NoticeKind::QuestionWithdrawn,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -86,6 +94,10 @@ impl NoticeKind {
             NoticeKind::SlaExtended => "sla_extended",
             NoticeKind::Escalated => "escalated",
             NoticeKind::WorkqDegraded => "workq_degraded",
+            NoticeKind::QuestionAsked => "question_asked",
+            NoticeKind::QuestionAnswered => "question_answered",
+            NoticeKind::QuestionUnanswered => "question_unanswered",
+            NoticeKind::QuestionWithdrawn => "question_withdrawn",
         }
     }
 }

@@ -4,8 +4,8 @@
 use crate::aggregate::Command;
 use crate::transfer::command::Act;
 use crate::{
-    agent, callback, conversation, file, graph, handoff, message, session, subscription, token,
-    transfer, webhook,
+    agent, callback, conversation, file, graph, handoff, message, question, session, subscription,
+    token, transfer, webhook,
 };
 
 impl Command {
@@ -68,6 +68,15 @@ impl Command {
                 file::Command::Release { .. }
                 | file::Command::Elapse { .. }
                 | file::Command::NoteDeleted => true,
+            },
+            Command::Question(command) => match command {
+                question::Command::Ask(_) => false,
+                question::Command::Answer(_)
+                | question::Command::Withdraw(_)
+                | question::Command::Claim(_)
+                | question::Command::Renew { .. }
+                | question::Command::Finish(_)
+                | question::Command::Elapse { .. } => true,
             },
             Command::Teamspace(_) => false,
             Command::Erase { .. } | Command::Fork(_) => true,

@@ -20,6 +20,7 @@ pub fn open_thing(state: &State) -> Option<Thing> {
         State::Session(it) => (it.is_open() && !ours::is_ours(&it.id)).then_some(Thing::Session),
         State::Subscription(it) => (!it.closed).then_some(Thing::Subscription),
         State::Graph(it) => (!it.removed).then_some(Thing::Graph),
+        State::Question(it) => it.is_open().then_some(Thing::Question),
         State::Agent(_)
         | State::Token(_)
         | State::Ledger(_)
@@ -42,6 +43,7 @@ pub fn owner(state: &State) -> Option<Principal> {
         State::Conversation(it) => it.setup.opened_by.parse().ok(),
         State::Session(it) => Some(Principal::Agent(it.producer.clone())),
         State::Subscription(it) => it.listener.parse().ok(),
+        State::Question(it) => Some(Principal::Agent(it.asker().clone())),
         State::Graph(_)
         | State::Agent(_)
         | State::Token(_)

@@ -32,6 +32,7 @@ pub fn deadlines(state: &State) -> Vec<Deadline> {
         State::Conversation(conversation) => conversation.deadlines(),
         State::Session(session) => session.deadlines(),
         State::File(file) => file.deadlines(),
+        State::Question(question) => question.deadlines(),
         State::Token(_)
         | State::Ledger(_)
         | State::Teamspace(_)
@@ -65,7 +66,8 @@ pub fn effects(state: &State) -> Vec<Effect> {
         | State::Teamspace(_)
         | State::Graph(_)
         | State::Subscription(_)
-        | State::Webhook(_) => Vec::new(),
+        | State::Webhook(_)
+        | State::Question(_) => Vec::new(),
     }
 }
 
@@ -96,7 +98,8 @@ pub fn work(state: &State, effect: &str, document: Option<&str>) -> Option<Work>
         | State::Teamspace(_)
         | State::Graph(_)
         | State::Subscription(_)
-        | State::Webhook(_) => return None,
+        | State::Webhook(_)
+        | State::Question(_) => return None,
     };
     let is_wanted = derive::effects(handoff).iter().any(|wanted| wanted.name == effect);
     match handoff.as_ref() {
@@ -151,6 +154,7 @@ pub fn holds_left(stream: &Stream, state: &State) -> Vec<(String, HoldState)> {
         State::Handoff(handoff) => derive::hold(handoff).into_iter().collect(),
         State::Subscription(subscription) => vec![subscription.hold()],
         State::Webhook(webhook) => vec![webhook.hold()],
+        State::Question(question) => vec![question.hold()],
         State::Conversation(conversation) => {
             conversation.transfer.as_ref().map(|it| it.holds(&own)).unwrap_or_default()
         }
@@ -205,6 +209,7 @@ pub(super) fn hold_changes(
         State::Handoff(handoff) => derive::hold(handoff),
         State::Subscription(subscription) => Some(subscription.hold()),
         State::Webhook(webhook) => Some(webhook.hold()),
+        State::Question(question) => Some(question.hold()),
         State::File(_)
         | State::Agent(_)
         | State::Token(_)
@@ -342,6 +347,10 @@ pub(super) fn outcome(state: &State, events: &[Event]) -> Outcome {
             epoch: Some(conversation.epoch),
             ..Outcome::default()
         },
+        State::Question(question) => {
+            let epoch = question.continuation.epoch;
+            Outcome { epoch: (epoch > 0).then_some(epoch), ..Outcome::default() }
+        }
         State::Agent(_)
         | State::Token(_)
         | State::Message(_)
@@ -431,6 +440,7 @@ pub(super) fn without_texts(state: State, at: Time) -> State {
             State::Conversation(Arc::new(conversation::evolve::without_texts(conversation)))
         }
         State::Session(session) => State::Session(Box::new(session.without_texts())),
+        State::Question(question) => State::Question(Box::new(question.without_texts())),
         State::Agent(_)
         | State::Token(_)
         | State::Ledger(_)

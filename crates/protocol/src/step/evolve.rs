@@ -1,12 +1,12 @@
 //! The state after an event, for every aggregate.
 
 use super::{BadHistory, Event, State, derived};
-use crate::ids::{AgentId, SessionId};
+use crate::ids::{AgentId, QuestionId, SessionId};
 use crate::ledger::{Stream, Subject};
 use crate::time::Time;
 use crate::{
-    agent, conversation, file, fork, graph, handoff, message, session, subscription, teamspace,
-    token, webhook,
+    agent, conversation, file, fork, graph, handoff, message, question, session, subscription,
+    teamspace, token, webhook,
 };
 use std::sync::Arc;
 
@@ -60,6 +60,9 @@ pub fn evolve(
         }
         (Subject::Webhook(_), state, Event::Webhook(event)) => evolve_webhook(state, event, at),
         (Subject::File(_), state, Event::File(event)) => evolve_file(state, event, at),
+        (Subject::Question(id), state, Event::Question(event)) => {
+            evolve_question(*id, state, event, at)
+        }
         (
             Subject::Handoff(_)
             | Subject::Agent(_)
@@ -72,6 +75,7 @@ pub fn evolve(
             | Subject::Session(_)
             | Subject::File(_)
             | Subject::Webhook(_)
+            | Subject::Question(_)
             | Subject::Ledger,
             _,
             _,
@@ -128,4 +132,14 @@ fn evolve_webhook(
 fn evolve_file(state: Option<State>, event: &file::Event, at: Time) -> Result<State, BadHistory> {
     let known = if let Some(State::File(known)) = state { Some(*known) } else { None };
     file::evolve(known, event, at).map(Box::new).map(State::File)
+}
+
+fn evolve_question(
+    id: QuestionId,
+    state: Option<State>,
+    event: &question::Event,
+    at: Time,
+) -> Result<State, BadHistory> {
+    let known = if let Some(State::Question(known)) = state { Some(*known) } else { None };
+    question::evolve(id, known, event, at).map(Box::new).map(State::Question)
 }

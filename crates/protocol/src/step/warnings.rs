@@ -44,6 +44,7 @@ pub(super) fn of(command: &Command, facts: &Facts) -> Vec<Warning> {
         | Command::Session(_)
         | Command::File(_)
         | Command::Webhook(_)
+        | Command::Question(_)
         | Command::Erase { .. }
         | Command::Fork(_) => Vec::new(),
     }

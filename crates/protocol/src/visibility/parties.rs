@@ -24,6 +24,10 @@ fn names(event: &Event, agent: &AgentId) -> bool {
             from == agent || to.contains(agent)
         }
         Event::Conversation(event) => event.parties().contains(&Some(agent)),
+        Event::Question(event) => {
+            let parties = event.parties();
+            parties.asker == *agent || parties.to == *agent
+        }
         Event::Session(session::Event::HandedOver(it)) => it.to.as_ref() == Some(agent),
         Event::Session(
             session::Event::Announced(_)

@@ -14,7 +14,8 @@ pub fn is_listed(of: &ListOf, state: &State) -> bool {
         | (ListOf::Graphs, State::Graph(_))
         | (ListOf::Sessions, State::Session(_))
         | (ListOf::Webhooks, State::Webhook(_))
-        | (ListOf::Files, State::File(_)) => true,
+        | (ListOf::Files, State::File(_))
+        | (ListOf::Questions, State::Question(_)) => true,
         (ListOf::Messages(filter), State::Message(message)) => is_wanted(filter, message),
         (ListOf::Conversations(filter), State::Conversation(conversation)) => {
             filter.holder.as_ref().is_none_or(|holder| conversation.holder == *holder)
@@ -41,6 +42,7 @@ pub fn is_listed(of: &ListOf, state: &State) -> bool {
             | ListOf::Sessions
             | ListOf::Webhooks
             | ListOf::Files
+            | ListOf::Questions
             | ListOf::Waiting { .. }
             | ListOf::Callbacks { .. },
             _,

@@ -20,6 +20,7 @@ pub fn list(connection: &Connection, list: &List) -> Result<Vec<Listed>> {
         ListOf::Sessions => list_streams(connection, list, "session"),
         ListOf::Webhooks => list_streams(connection, list, "webhook"),
         ListOf::Files => list_streams(connection, list, "file"),
+        ListOf::Questions => list_streams(connection, list, "question"),
         ListOf::Waiting { queue, after } => {
             conversation_rows::waiting(connection, &list.teamspace, queue, *after, list.limit)
         }

@@ -82,6 +82,7 @@ pub fn load(connection: &Connection, stream: &Stream) -> Result<Option<Snapshot>
         | Subject::Session(_)
         | Subject::File(_)
         | Subject::Webhook(_)
+        | Subject::Question(_)
         | Subject::Ledger => load_stream(connection, stream, read),
     }
 }
@@ -209,6 +210,7 @@ pub fn document(connection: &Connection, stream: &Stream, hash: &str) -> Result<
         | Subject::Subscription(_)
         | Subject::File(_)
         | Subject::Webhook(_)
+        | Subject::Question(_)
         | Subject::Ledger => (
             "SELECT d.text FROM handoffs h JOIN documents d ON d.seq = h.document_seq
              WHERE h.id = ?1 AND h.teamspace = ?2 AND d.hash = ?3",

@@ -12,6 +12,7 @@ use super::rows;
 pub fn open_counts(connection: &Connection) -> Result<Vec<OpenCount>> {
     let mut counts = handoffs(connection)?;
     counts.extend(sessions(connection)?);
+    counts.extend(questions(connection)?);
     for teamspace in rows::teamspaces(connection, None, usize::MAX)? {
         counts.extend(conversations(connection, &teamspace)?);
         counts.extend(subscriptions(connection, &teamspace)?);
@@ -47,6 +48,22 @@ fn sessions(connection: &Connection) -> Result<Vec<OpenCount>> {
         let owner = Some(format!("agent:{}", row.get::<_, String>(1)?));
         let teamspace = rows::parsed(row, 0)?;
         Ok(OpenCount { teamspace, thing: Thing::Session, owner, n: row.get(2)? })
+    })?;
+    counts.collect()
+}
+
+/// An open question has a deadline for its answer.
+fn questions(connection: &Connection) -> Result<Vec<OpenCount>> {
+    let mut all = connection.prepare(
+        "SELECT s.teamspace, json_extract(s.state, '$.Question.asked.asker'), count(*)
+         FROM deadlines d JOIN streams s ON s.teamspace = d.teamspace AND s.subject = d.subject
+         WHERE d.subject GLOB 'question/*' AND d.name = 'answer'
+         GROUP BY 1, 2",
+    )?;
+    let counts = all.query_map([], |row| {
+        let owner = Some(format!("agent:{}", row.get::<_, String>(1)?));
+        let teamspace = rows::parsed(row, 0)?;
+        Ok(OpenCount { teamspace, thing: Thing::Question, owner, n: row.get(2)? })
     })?;
     counts.collect()
 }

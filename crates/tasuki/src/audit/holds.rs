@@ -138,6 +138,7 @@ fn holder_kind(key: &str) -> Option<&'static str> {
         "transfer" | "slot" => Some("conversation"),
         "listener" => Some("subscription"),
         "webhook" => Some("webhook"),
+        "question" => Some("question"),
         "asking" => Some("session"),
         _ => None,
     }

@@ -244,6 +244,9 @@ fn is_found_by(state: &State, columns: &Columns) -> bool {
         (State::Webhook(_), Columns::Stream { kind, secret_hash }) => {
             kind == "webhook" && secret_hash.is_none()
         }
+        (State::Question(_), Columns::Stream { kind, secret_hash }) => {
+            kind == "question" && secret_hash.is_none()
+        }
         (State::Message(message), Columns::Message(columns)) => {
             *columns == message_columns_of(message)
         }
@@ -271,7 +274,8 @@ fn is_found_by(state: &State, columns: &Columns) -> bool {
             | State::Subscription(_)
             | State::Session(_)
             | State::File(_)
-            | State::Webhook(_),
+            | State::Webhook(_)
+            | State::Question(_),
             Columns::Handoff(_) | Columns::Message(_) | Columns::Conversation(_),
         ) => false,
     }

@@ -39,6 +39,7 @@ mod pains;
 mod power_loss;
 mod progress;
 mod python;
+mod questions;
 mod queues;
 mod quotas;
 mod receiver;

@@ -149,6 +149,7 @@ fn webhook_id(stream: &Stream) -> WebhookId {
         | Subject::Graph(_)
         | Subject::Subscription(_)
         | Subject::File(_)
+        | Subject::Question(_)
         | Subject::Session(_) => unreachable!("only webhooks are posted to"),
     }
 }

@@ -244,6 +244,7 @@ async fn inbox(engine: &Engine, caller: &Caller) -> Vec<Message> {
         | State::Subscription(_)
         | State::File(_)
         | State::Webhook(_)
+        | State::Question(_)
         | State::Session(_)
         | State::Teamspace(_) => {
             panic!("not a message")

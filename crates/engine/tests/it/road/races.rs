@@ -170,6 +170,7 @@ async fn active_of(engine: &Engine, task: &str) -> Vec<Stream> {
         | State::Subscription(_)
         | State::File(_)
         | State::Webhook(_)
+        | State::Question(_)
         | State::Session(_)
         | State::Teamspace(_) => false,
     });

@@ -101,6 +101,7 @@ impl Filter {
                 | Subject::Subscription(_)
                 | Subject::File(_)
                 | Subject::Webhook(_)
+                | Subject::Question(_)
                 | Subject::Session(_)
                 | Subject::Teamspace
                 | Subject::Ledger,

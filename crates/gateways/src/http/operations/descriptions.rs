@@ -2,12 +2,14 @@
 
 mod files;
 mod handoffs;
+mod questions;
 mod transfers;
 mod webhooks;
 
 /// What an operation of this id does.
 pub fn of(id: &str) -> &'static str {
     let own = DESCRIPTIONS.iter().chain(&handoffs::DESCRIPTIONS).chain(&files::DESCRIPTIONS);
+    let own = own.chain(&questions::DESCRIPTIONS);
     let mut all = own.chain(&transfers::DESCRIPTIONS).chain(&webhooks::DESCRIPTIONS);
     all.find(|(known, _)| *known == id).map_or("", |(_, text)| text)
 }

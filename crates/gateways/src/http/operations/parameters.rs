@@ -17,6 +17,7 @@ pub fn description_of(name: &str) -> Option<&'static str> {
         "index" => "The place of the attachment among the parts of the message, from 0.",
         "message" => "The id of the message.",
         "number" => "The number of the message in its conversation.",
+        "question" => "The id of the question.",
         "queue" => "The id of the queue.",
         "reply_token" => "The token that the producer chose for its question.",
         "session" => "The id of the session.",

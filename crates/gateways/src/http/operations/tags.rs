@@ -16,6 +16,11 @@ pub const TAGS: [Tag; 13] = [
         paths: &["v1/handoffs", "v1/acp/handoff"],
     },
     Tag {
+        name: "Questions",
+        description: "What an agent asks a human, the answer, and who goes on with it.",
+        paths: &["v1/questions"],
+    },
+    Tag {
         name: "Messages",
         description: "What agents tell each other, and what the server tells them about handoffs.",
         paths: &["v1/acp/", "v1/notices"],

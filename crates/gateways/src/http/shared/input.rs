@@ -14,8 +14,8 @@ use protocol::caller::{Caller, Principal};
 use protocol::canonical::Hash;
 use protocol::conversation::command::{Route, Say};
 use protocol::ids::{
-    AgentId, ConversationId, FileId, GraphId, HandoffId, InvalidId, MessageId, TokenId, TransferId,
-    UploadId, WebhookId,
+    AgentId, ConversationId, FileId, GraphId, HandoffId, InvalidId, MessageId, QuestionId, TokenId,
+    TransferId, UploadId, WebhookId,
 };
 use protocol::json::Bounds;
 use protocol::strict::{self, Strict};
@@ -384,6 +384,10 @@ impl Names for FileId {
 
 impl Names for UploadId {
     const WHAT: &'static str = "upload";
+}
+
+impl Names for QuestionId {
+    const WHAT: &'static str = "question";
 }
 
 impl<S: Send + Sync, T: Names> FromRequestParts<S> for Named<T> {

@@ -10,6 +10,7 @@ use super::bodies::{
     body_of, first_checkpoint, graph, human_is_there, make_file, make_upload, started, subscribes,
     tool_call, webhook, witnessed_log,
 };
+use super::questions::body_of_question;
 use super::rules::Case;
 use crate::server::{Server, act, initiate, offer, ok, told_of_rejections};
 use crate::wire::{Answer, Line, Request};
@@ -116,6 +117,10 @@ impl Cast {
             let id = cast.make(state).await;
             cast.hidden.insert(state, id);
         }
+        for kind in ["q.open", "q.answered", "q.claimed", "q.withdrawn"] {
+            let id = cast.make(kind).await;
+            cast.hidden.insert(kind, id);
+        }
         for kind in [GRAPH, SESSION, SUBSCRIPTION, WEBHOOK] {
             let id = cast.make(kind).await;
             cast.hidden.insert(kind, id);
@@ -152,6 +157,7 @@ impl Cast {
         let expired = self.client(teamspace, "expired");
         while expired.call(Call::get("/v1/agents")).await.expect("an answer").status == 200 {}
         ok(&operator, human_is_there()).await;
+        ok(&operator, Call::put("/v1/agents/hana", json!({ "kind": "human" }))).await;
         // An agent that every caller can hand a task to.
         let eve = json!({ "kind": "worker", "profile": { "user_selectable": true } });
         ok(&operator, Call::put("/v1/agents/eve", eve)).await;
@@ -214,6 +220,7 @@ impl Cast {
             }
             CALLED => return Box::pin(self.make_called()).await,
             kind if kind.starts_with("t.") => return self.transfer(kind).await,
+            kind if kind.starts_with("q.") => return self.question(kind).await,
             GRAPH => return self.make_graph(&task).await,
             SESSION => return self.make_session(&task).await,
             SUBSCRIPTION => return self.make_subscription().await,
@@ -426,7 +433,9 @@ impl Cast {
 
     fn body(&self, case: &Case, subject: &str) -> Value {
         let task = self.new_task();
+        let of_question = body_of_question(&case.operation);
         let mut body = match (&case.action, case.operation.as_str()) {
+            (None, _) if of_question.is_some() => of_question.unwrap_or_default(),
             (Some(action), _) => body_of(action, &task),
             (None, "register_agent") => json!({ "kind": "worker" }),
             (None, "set_wake" | "set_endpoint") => json!({ "url": null }),

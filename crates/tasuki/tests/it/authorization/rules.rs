@@ -78,6 +78,16 @@ acp_handoff:complete     activated  not     yes     not       not          not  
 acp_handoff:confirm      unconfirmed yes    not     not       yes          not     yes      not
 acp_handoff:dispute      unconfirmed yes    not     not       yes          not     yes      not
 acp_handoff:close        completed  yes     yes     not       yes          not     yes      not
+ask_question             -          yes     yes     yes       yes          yes     not      yes
+list_questions           -          yes     yes     yes       yes          yes     yes      yes
+show_question            q.open     yes     gone    gone      yes          gone    yes      yes
+answer_question          q.open     not     gone    gone      not          gone    not      yes
+withdraw_question        q.open     yes     gone    gone      yes          gone    yes      not
+claim_question           q.answered yes     gone    gone      not          gone    not      not
+renew_claim              q.claimed  yes     gone    gone      not          gone    not      not
+finish_question          q.claimed  yes     gone    gone      not          gone    not      not
+ask_tool                 -          yes     yes     yes       yes          yes     yes      yes
+ask_by_tool              -          yes     yes     yes       yes          yes     not      yes
 acp_send                 -          yes     yes     yes       yes          yes     not      yes
 acp_query                -          yes     yes     yes       yes          yes     yes      yes
 acp_inbox                -          yes     yes     yes       yes          yes     yes      yes
@@ -182,7 +192,8 @@ export_conversation   -      not       yes     not     gone      yes          go
 ";
 
 /// The state of a handoff for the actions of operators only.
-const OPERATORS: [(&str, &str); 1] = [("erase_content", "closed")];
+const OPERATORS: [(&str, &str); 2] =
+    [("erase_content", "closed"), ("erase_question", "q.withdrawn")];
 
 /// One request, and its permitted callers.
 #[derive(Debug, Clone)]

@@ -177,6 +177,7 @@ impl Chats {
             | Event::Subscription(_)
             | Event::File(_)
             | Event::Webhook(_)
+            | Event::Question(_)
             | Event::Session(_)
             | Event::Forked(_) => return Err(wrong()),
         };

@@ -115,6 +115,7 @@ impl Script {
                 | Subject::Subscription(_)
                 | Subject::File(_)
                 | Subject::Webhook(_)
+                | Subject::Question(_)
                 | Subject::Session(_)
                 | Subject::Teamspace => {
                     return;

@@ -104,9 +104,13 @@ impl Watch {
             Some(State::Agent(_)) => "agent",
             Some(State::Ledger(_)) => "ledger",
             Some(State::Teamspace(_)) => "teamspace",
-            Some(State::Graph(_) | State::Subscription(_) | State::Webhook(_) | State::File(_)) => {
-                "graph"
-            }
+            Some(
+                State::Graph(_)
+                | State::Subscription(_)
+                | State::Webhook(_)
+                | State::File(_)
+                | State::Question(_),
+            ) => "graph",
             Some(State::Session(_)) => "session",
             Some(State::Token(token)) if token.revoked_at.is_some() => "revoked",
             Some(State::Token(_)) => "token",
@@ -224,6 +228,7 @@ impl Watch {
             | State::Subscription(_)
             | State::File(_)
             | State::Webhook(_)
+            | State::Question(_)
             | State::Session(_)
             | State::Teamspace(_) => None,
         }
@@ -376,6 +381,7 @@ impl Watch {
                 | State::Subscription(_)
                 | State::File(_)
                 | State::Webhook(_)
+                | State::Question(_)
                 | State::Session(_)
                 | State::Teamspace(_) => {
                     continue;
@@ -412,6 +418,7 @@ impl Watch {
                 | State::Subscription(_)
                 | State::File(_)
                 | State::Webhook(_)
+                | State::Question(_)
                 | State::Session(_)
                 | State::Conversation(_) => continue,
             };
