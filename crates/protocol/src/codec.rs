@@ -141,7 +141,7 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
 }
 
 /// The first words of event names.
-const FAMILIES: [&str; 14] = [
+const FAMILIES: [&str; 15] = [
     "agent",
     "callback",
     "conversation",

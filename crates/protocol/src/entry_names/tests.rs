@@ -8,10 +8,11 @@ use serde_json::Value;
 use super::*;
 use crate::aggregate::Event;
 use crate::codec;
-use crate::{conversation, session, transfer};
+use crate::{conversation, question, session, transfer};
 
 #[derive(Debug, Default, PartialEq)]
 struct Told {
+    queue: bool,
     transfer: bool,
     callback: bool,
     sides: bool,
@@ -32,6 +33,7 @@ fn every_name_tells_what_its_event_is() {
         let version = u32::try_from(version).expect("a small number");
         let event = codec::decode(name, version, &line["body"].to_string()).expect("an event");
         let by_name = Told {
+            queue: concerns_queue(name),
             transfer: is_of_transfer(name),
             callback: is_of_callback(name),
             sides: changes_sides(name),
@@ -57,7 +59,18 @@ fn told(event: &Event) -> Told {
             }
             session::Event::HandedOver(_) | session::Event::Delivered(_) => Told::default(),
         },
+        Event::Question(event) => {
+            let settles = matches!(
+                event,
+                question::Event::Answered(_)
+                    | question::Event::Defaulted(_)
+                    | question::Event::Unanswered(_)
+                    | question::Event::Withdrawn(_)
+            );
+            Told { settles, ..Told::default() }
+        }
         Event::Handoff(_)
+        | Event::File(_)
         | Event::Agent(_)
         | Event::Token(_)
         | Event::Message(_)
@@ -73,14 +86,20 @@ fn told(event: &Event) -> Told {
 fn of_conversation(event: &conversation::Event) -> Told {
     match event {
         conversation::Event::Transfer(event) => {
-            Told { transfer: true, sides: true, places: moves(event), ..Told::default() }
+            Told { queue: true, transfer: true, sides: true, places: moves(event), ..Told::default() }
         }
-        conversation::Event::Callback(_) => Told { callback: true, ..Told::default() },
+        conversation::Event::Callback(_) => {
+            Told { queue: true, callback: true, ..Told::default() }
+        }
+        conversation::Event::ReplyOverdue(_) => Told { queue: true, ..Told::default() },
         conversation::Event::Routed(_) => Told { sides: true, ..Told::default() },
         conversation::Event::Opened(_)
         | conversation::Event::Said(_)
         | conversation::Event::NotHeard(_)
         | conversation::Event::Updated(_)
+        | conversation::Event::SignalsObserved(_)
+        | conversation::Event::HolderSilent(_)
+        | conversation::Event::Extended(_)
         | conversation::Event::Delivered(_)
         | conversation::Event::Unreached(_)
         | conversation::Event::Closed(_) => Told::default(),

@@ -1,7 +1,7 @@
 //! Who is told about a step of a question. A pure function of the recorded event, as for handoffs.
 
 use super::event::{Addressee, Event};
-use crate::handoff::notices::NoticeKind;
+use crate::handoff::notice_kind::NoticeKind;
 use crate::ids::AgentId;
 
 /// Who is told.

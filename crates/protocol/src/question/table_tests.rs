@@ -61,7 +61,7 @@ fn facts(state: Option<&Question>, caller: &Caller, command: &Command) -> Facts 
     };
     let queue = needs.queue.map(|queue| match queue {
         crate::needs::QueueOf::Named(name) => name,
-        crate::needs::QueueOf::Default => id("default"),
+        crate::needs::QueueOf::Default | crate::needs::QueueOf::Graph => id("default"),
     });
     Facts {
         agent: needs.agent.as_ref().and_then(entry),

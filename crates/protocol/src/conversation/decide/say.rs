@@ -86,7 +86,7 @@ fn is_promise(parts: &[Part], context: Context<'_>) -> bool {
     let own = context.facts.graph.as_ref().map_or(&none, |graph| graph.promises());
     parts.iter().any(|part| match part {
         Part::Text(part) => promises_transfer(&part.text, own),
-        Part::Attachment(_) => false,
+        Part::Attachment(_) | Part::File(_) => false,
     })
 }
 
