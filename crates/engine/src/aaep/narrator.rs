@@ -31,7 +31,6 @@ use crate::Engine;
 use crate::aaep::Sessions;
 use crate::aaep::announce::session_stream;
 use crate::aaep::session_handoffs::may_request;
-use crate::ledger::announced::changes_sides;
 use crate::ledger::backlog::Done;
 use crate::ledger::durable_follower::{self, Begins, Loop};
 use crate::ledger::feed::Followed;

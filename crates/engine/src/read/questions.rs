@@ -13,7 +13,7 @@ use protocol::step::State;
 use protocol::time::Span;
 use protocol::visibility::details::serves;
 
-use crate::ports::store::{ListOf, StoreError};
+use crate::ports::store::{ListOf, StoreError, StoreReads};
 use crate::read::query::{Item, LIST_ROWS_MAX, Page};
 use crate::read::reading::ROWS_LOOKED_THROUGH_MAX;
 use crate::read::{Access, Read};

@@ -85,12 +85,14 @@ fn told(event: &Event) -> Told {
 
 fn of_conversation(event: &conversation::Event) -> Told {
     match event {
-        conversation::Event::Transfer(event) => {
-            Told { queue: true, transfer: true, sides: true, places: moves(event), ..Told::default() }
-        }
-        conversation::Event::Callback(_) => {
-            Told { queue: true, callback: true, ..Told::default() }
-        }
+        conversation::Event::Transfer(event) => Told {
+            queue: true,
+            transfer: true,
+            sides: true,
+            places: moves(event),
+            ..Told::default()
+        },
+        conversation::Event::Callback(_) => Told { queue: true, callback: true, ..Told::default() },
         conversation::Event::ReplyOverdue(_) => Told { queue: true, ..Told::default() },
         conversation::Event::Routed(_) => Told { sides: true, ..Told::default() },
         conversation::Event::Opened(_)

@@ -10,7 +10,6 @@ use protocol::visibility;
 
 use super::Listening;
 use crate::aaep::Listeners;
-use crate::ledger::announced::tells;
 use crate::ledger::feed::Followed;
 use crate::ports::store::StoreError;
 

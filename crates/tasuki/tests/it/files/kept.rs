@@ -31,8 +31,9 @@ async fn a_backup_has_the_files_and_an_audit_misses_what_is_wrong_with_them() {
     let backup = folder.path().join("b.db");
     let run = |words: &[&str], data: &Path| {
         let data = data.to_str().unwrap();
-        let words = words.iter().chain(&["--data", data]).map(|word| (*word).to_owned());
-        tasuki(folder.path(), &words.collect::<Vec<_>>(), &[], "")
+        let words = [words, &["--data", data]].concat();
+        let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
+        tasuki(folder.path(), &words, &[], "")
     };
     let to = backup.to_str().unwrap();
     assert_eq!(run(&["backup", "--to", to], &server.data).code, 0);
