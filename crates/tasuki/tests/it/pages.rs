@@ -53,6 +53,7 @@ pages! {
     readme: "README.md",
     roles: "docs/roles.md",
     signals: "docs/signals.md",
+    silence: "docs/silence.md",
     teamspaces: "docs/teamspaces.md",
     tools: "docs/tools.md",
     transfers: "docs/transfers.md",

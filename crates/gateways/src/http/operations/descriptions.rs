@@ -11,7 +11,7 @@ pub fn of(id: &str) -> &'static str {
     all.find(|(known, _)| *known == id).map_or("", |(_, text)| text)
 }
 
-const DESCRIPTIONS: [(&str, &str); 83] = [
+const DESCRIPTIONS: [(&str, &str); 84] = [
     (
         "list_conversations",
         "An agent sees the conversations that it holds; coordinators and operators see all \

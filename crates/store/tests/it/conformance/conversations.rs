@@ -273,6 +273,7 @@ pub fn conversation(number: usize, holder: &str, status: Status) -> Conversation
         held: vec![id(holder)],
         signals: Default::default(),
         told: Default::default(),
+        wait: Default::default(),
         closed: match status {
             Status::Open => None,
             Status::Closed => Some(Closed { at: start() }),
