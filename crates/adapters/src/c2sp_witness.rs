@@ -50,11 +50,11 @@ pub struct C2spWitness {
     verifier: CosignatureVerifier,
     proofs: Arc<dyn LedgerProofs>,
     cosigned: PathBuf,
-    known: Mutex<Known>,
+    known: Mutex<KnownSize>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct KnownSize {
     /// The last checkpoint that it cosigned, as far as we know.
     size: u64,
     /// An operator has declared a fork, and the witness has not taken a checkpoint since.
@@ -84,7 +84,7 @@ impl C2spWitness {
             verifier: CosignatureVerifier::new(verifier_key)?,
             proofs,
             cosigned,
-            known: Mutex::new(Known { size: size.unwrap_or(0), has_forked: false }),
+            known: Mutex::new(KnownSize { size: size.unwrap_or(0), has_forked: false }),
         })
     }
 
@@ -185,7 +185,7 @@ impl C2spWitness {
         }
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+    fn known(&self) -> std::sync::MutexGuard<'_, KnownSize> {
         self.known.lock().expect("nothing panics while holding the size")
     }
 

@@ -4,10 +4,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use engine::loops::deliver::{Answered as Told, Delivery};
-use engine::loops::outbox::{Adapter, not_configured};
-use engine::loops::wake::{Taken, WakeCall};
-use engine::loops::webhooks::Post;
+use engine::ports::adapter::{
+    Adapter, Delivery, DeliveryResult, Post, Taken, WakeCall, not_configured,
+};
 use protocol::handoff::artifact::Seen;
 use protocol::handoff::package::Artifact;
 use protocol::handoff::workq::{Answered, Transfer};
@@ -53,7 +52,7 @@ impl Adapter for EffectRunner {
         Box::pin(async move { calling.call(&call).await })
     }
 
-    fn deliver(&self, delivery: Delivery) -> Told {
+    fn deliver(&self, delivery: Delivery) -> DeliveryResult {
         let telling = Arc::clone(&self.webhook);
         Box::pin(async move { telling.deliver(&delivery).await })
     }

@@ -22,11 +22,11 @@ const KNOWN_NOTES_MAX: usize = 64;
 #[derive(Debug)]
 pub struct HttpWitness {
     call: WitnessCall,
-    known: Mutex<Known>,
+    known: Mutex<KnownNotes>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownNotes {
     notes: VecDeque<String>,
     /// The size of the newest one that was there.
     kept_size: u64,

@@ -14,12 +14,13 @@ use protocol::row_mac::{self, RowKey};
 
 use crate::durable;
 
-/// The seed, as 64 hexadecimal digits on one line.
+/// The seed, as 64 hexadecimal digits on one line. Once the rows of the database are signed with
+/// it, a mark stands before it.
+///
+/// The mark is here because rows are signed once, without knowing who wrote them. An attacker who
+/// removes or changes the mark has to write the seed again, and so must have it; who has it can
+/// sign rows anyway. It stands before the seed, so that a file that was cut short has no seed.
 pub const KEY_FILE: &str = "ledger.key";
-
-/// The name of the key that signed the rows of the database, and how, on one line. It is outside of
-/// the database, so that a program that can write only there cannot have rows signed.
-pub const SIGNED_FILE: &str = "rows.signed";
 
 /// The verifier key in C2SP's form, on one line.
 pub const PUBLIC_FILE: &str = "ledger.pub";
@@ -32,7 +33,12 @@ pub enum KeyError {
         .path.display()
     )]
     Exposed { path: PathBuf, mode: u32 },
-    #[error("{} does not hold a key: expected 64 hexadecimal digits", .path.display())]
+    #[error(
+        "{} does not hold a key: expected 64 hexadecimal digits, alone or after `{} `; restore \
+         your copy of it",
+        .path.display(),
+        mark()
+    )]
     Unreadable { path: PathBuf },
     #[error(
         "{} is gone, but checkpoints were signed with it; restore it, or remove {PUBLIC_FILE} to \
@@ -53,8 +59,7 @@ pub fn open(folder: &Path, seed: impl FnOnce() -> [u8; 32]) -> Result<Signer, Ke
     let signer = match read(&key_path)? {
         Some(text) => {
             check_mode(&key_path)?;
-            let seed = canonical::parse_hex32(text.trim_end());
-            named(&seed.ok_or(KeyError::Unreadable { path: key_path })?)
+            named(&KeyLine::parse(&text).ok_or(KeyError::Unreadable { path: key_path })?.seed)
         }
         None if public.is_some() => return Err(KeyError::Lost { path: key_path }),
         None => {
@@ -72,36 +77,53 @@ pub fn open(folder: &Path, seed: impl FnOnce() -> [u8; 32]) -> Result<Signer, Ke
     Ok(signer)
 }
 
-/// Whether the rows of the database were signed with the key of this name.
-pub fn has_signed_rows(folder: &Path, key_name: &str) -> Result<bool, KeyError> {
-    let signed = read(&folder.join(SIGNED_FILE))?;
-    Ok(signed.is_some_and(|text| text.trim_end() == signature_name(key_name)))
+/// Whether the rows of the database were signed with the key of the folder.
+pub fn has_signed_rows(folder: &Path) -> Result<bool, KeyError> {
+    Ok(key_line(folder)?.is_some_and(|line| line.has_signed_rows))
 }
 
-pub fn mark_rows_signed(folder: &Path, key_name: &str) -> Result<(), KeyError> {
-    write(&folder.join(SIGNED_FILE), &signature_name(key_name), durable::PUBLIC)
-}
-
-fn signature_name(key_name: &str) -> String {
-    format!("{key_name} {}", row_mac::METHOD)
-}
-
-/// The database is replaced by one whose rows may be signed with another key, or not at all.
-pub fn forget_signed_rows(folder: &Path) -> Result<(), KeyError> {
-    let path = folder.join(SIGNED_FILE);
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(KeyError::Io { path, source: error })
-        }
-        Ok(()) | Err(_) => Ok(()),
-    }
+/// From here on no row is signed again that the server did not write.
+pub fn mark_rows_signed(folder: &Path) -> Result<(), KeyError> {
+    let path = folder.join(KEY_FILE);
+    let Some(line) = key_line(folder)? else { return Err(KeyError::Lost { path }) };
+    let marked = format!("{} {}", mark(), canonical::hex(&line.seed));
+    write(&path, &marked, durable::PRIVATE)
 }
 
 /// The key of the rows, if they were signed with the key of the folder and the caller can read it.
 pub fn row_key(folder: &Path) -> Option<RowKey> {
-    let text = read(&folder.join(KEY_FILE)).ok().flatten()?;
-    let signer = named(&canonical::parse_hex32(text.trim_end())?);
-    has_signed_rows(folder, signer.key_name()).ok()?.then(|| signer.row_key())
+    let line = key_line(folder).ok().flatten()?;
+    line.has_signed_rows.then(|| named(&line.seed).row_key())
+}
+
+/// What stands before the seed once rows are signed, and how they are.
+fn mark() -> String {
+    format!("rows:{}", row_mac::METHOD)
+}
+
+/// What [`KEY_FILE`] says.
+struct KeyLine {
+    seed: [u8; 32],
+    has_signed_rows: bool,
+}
+
+impl KeyLine {
+    /// Another mark is an error: it must not be taken for none.
+    fn parse(text: &str) -> Option<Self> {
+        let line = text.trim_end();
+        let (seed, has_signed_rows) = match line.split_once(' ') {
+            Some((found, seed)) if found == mark() => (seed, true),
+            Some(_) => return None,
+            None => (line, false),
+        };
+        Some(Self { seed: canonical::parse_hex32(seed)?, has_signed_rows })
+    }
+}
+
+fn key_line(folder: &Path) -> Result<Option<KeyLine>, KeyError> {
+    let path = folder.join(KEY_FILE);
+    let Some(text) = read(&path)? else { return Ok(None) };
+    KeyLine::parse(&text).map(Some).ok_or(KeyError::Unreadable { path })
 }
 
 /// The signer under the name that follows from its public half, so that no two logs share a name.
@@ -183,6 +205,36 @@ mod tests {
         write(&key, "not a key", durable::PRIVATE).unwrap();
         let error = open(folder.path(), || [8; 32]).unwrap_err();
         assert!(matches!(error, KeyError::Unreadable { .. }), "{error}");
+    }
+
+    /// Without the seed the mark cannot be taken away, only the key with it.
+    #[test]
+    fn the_mark_of_signed_rows_is_bound_to_the_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let made = open(folder.path(), || [7; 32]).unwrap();
+        assert!(!has_signed_rows(folder.path()).unwrap());
+        mark_rows_signed(folder.path()).unwrap();
+        assert!(has_signed_rows(folder.path()).unwrap() && row_key(folder.path()).is_some());
+        let key = folder.path().join(KEY_FILE);
+        let marked = fs::read_to_string(&key).unwrap();
+        let loaded = open(folder.path(), || unreachable!("there is a key already")).unwrap();
+        assert_eq!(made.verifier_key(), loaded.verifier_key());
+        let n_marked = mark().len();
+        let over = |with: &str| format!("{with}{}", &marked[with.len()..]);
+        for changed in [
+            over(&" ".repeat(n_marked)),
+            over(&" ".repeat(n_marked + 1)),
+            over(&"0".repeat(n_marked + 1)),
+            over("rows:none_"),
+            over("\n"),
+            marked[..64].to_owned(),
+            String::new(),
+        ] {
+            fs::write(&key, &changed).unwrap();
+            let error = open(folder.path(), || unreachable!("there is a key already")).unwrap_err();
+            assert!(matches!(error, KeyError::Unreadable { .. }), "{changed:?}: {error}");
+            assert!(has_signed_rows(folder.path()).is_err() && row_key(folder.path()).is_none());
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@
 //!    remember as a witness of others. [`aaep_keys`]: the keys that sign our manifest.
 //! 3. [`artifacts`]: what is behind the paths and URLs of a package. [`workq`]: the work queue
 //!    whose items follow a task. [`effect_runner`] runs the effects of the engine's outbox.
+//! 4. [`files`]: the bytes of stored files.
 
 pub mod aaep_keys;
 pub mod artifacts;
@@ -20,6 +21,7 @@ pub mod c2sp_witness;
 pub mod checkpoint_file;
 pub mod durable;
 pub mod effect_runner;
+pub mod files;
 pub mod free_space;
 pub mod http_witness;
 pub mod ledger_key;

@@ -11,10 +11,8 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
-use engine::loops::deliver::Delivery;
-use engine::loops::destinations::{CallFailure, RETRY_AFTER_MAX};
-use engine::loops::wake::WakeCall;
-use engine::loops::webhooks::Post;
+use engine::loops::destinations::RETRY_AFTER_MAX;
+use engine::ports::adapter::{CallFailure, Delivery, Post, WakeCall};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::header::{CONTENT_TYPE, RETRY_AFTER};
 use hyper::{Method, StatusCode};

@@ -6,11 +6,13 @@
 //! which other readers ignore: see [`BYTES_MAX`], [`SPAN_MIN`] and [`SPAN_MAX`].
 
 pub mod check;
+pub mod keywords;
 mod node;
 mod span_pattern;
 mod words;
 
 pub use check::{Form, Misfit};
+pub use keywords::{BYTES_MAX, EXPECTED, SPAN_MAX, SPAN_MIN};
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
@@ -20,16 +22,6 @@ use serde_json::{Value, json};
 
 use crate::json::INTEGER_MAX;
 use crate::time::Span;
-
-/// The most bytes of a text in UTF-8, or of an object as canonical JSON.
-pub const BYTES_MAX: &str = "x-maxBytes";
-
-/// The shortest and the longest span, both included.
-pub const SPAN_MIN: &str = "x-minSpan";
-pub const SPAN_MAX: &str = "x-maxSpan";
-
-/// The expected value in words, for the error about a value that does not fit.
-pub const EXPECTED: &str = "x-expected";
 
 /// At least one character that is not white space.
 pub const NOT_BLANK: &str = r"\S";

@@ -35,11 +35,17 @@ const REFERENCE: &str =
     r"^[^\s\x00-\x1F\x7F-\x9F]([^\x00-\x1F\x7F-\x9F]*[^\s\x00-\x1F\x7F-\x9F])?$";
 const SUBSCRIPTION: &str = "^sub_[A-Za-z0-9]+$";
 const SESSION: &str = "^sess_[A-Za-z0-9]+$";
+const FILE: &str = "^sha256:[0-9a-f]{64}$";
 const UUID: &str = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$";
 
 /// The maximum lengths of the texts of [`SUBSCRIPTION`] and [`SESSION`].
 const SUBSCRIPTION_BYTES_MAX: usize = "sub_".len() + NAME_BYTES_MAX;
 const SESSION_BYTES_MAX: usize = "sess_".len() + NAME_BYTES_MAX;
+
+/// Every text of [`FILE`] has this length.
+const FILE_BYTES: usize = FILE_PREFIX.len() + 64;
+
+const FILE_PREFIX: &str = "sha256:";
 
 const NAME_EXPECTED: &str =
     "1 to 64 of a-z, 0-9, '.', '_' and '-', starting with a letter or a digit";
@@ -47,6 +53,7 @@ const REFERENCE_EXPECTED: &str =
     "1 to 200 bytes of text without control characters, and without a blank at either end";
 const SUBSCRIPTION_EXPECTED: &str = "`sub_` and 1 to 64 letters or digits";
 const SESSION_EXPECTED: &str = "`sess_` and 1 to 64 of A-Z, a-z and 0-9";
+const FILE_EXPECTED: &str = "`sha256:` and 64 lower-case hexadecimal digits";
 const UUID_EXPECTED: &str = "a UUID in its hyphenated lower-case form";
 
 macro_rules! text_id {
@@ -212,6 +219,15 @@ text_id!(
     /// A session that an agent announces; the agent chooses its id.
     SessionId, is_session, SESSION, SESSION_BYTES_MAX, SESSION_EXPECTED
 );
+text_id!(
+    /// A stored file of a teamspace, by the SHA-256 of its bytes. It names the file and grants
+    /// nothing.
+    FileId, is_file, FILE, FILE_BYTES, FILE_EXPECTED
+);
+uuid_id!(
+    /// An upload that is not finished. Drawn at random.
+    UploadId
+);
 uuid_id!(
     /// One message, never reused. UUIDv7, so that messages sort by the time they were sent.
     MessageId
@@ -233,6 +249,11 @@ uuid_id!(
     WebhookId
 );
 uuid_id!(
+    /// One question to a human, never reused. UUIDv7, so that questions sort by the time they were
+    /// asked.
+    QuestionId
+);
+uuid_id!(
     /// One credential. Naming it reveals nothing about its secret.
     TokenId
 );
@@ -251,6 +272,17 @@ impl TransferId {
         tail.copy_from_slice(&hash[..10]);
         let millis = u64::try_from(now.as_millis()).unwrap_or(0);
         Self(Builder::from_unix_timestamp_millis(millis, &tail).into_uuid())
+    }
+}
+
+impl FileId {
+    pub fn of_digest(digest: &canonical::Hash) -> Self {
+        Self(format!("{FILE_PREFIX}{}", canonical::hex(digest)).into())
+    }
+
+    /// The 64 hexadecimal digits.
+    pub fn digits(&self) -> &str {
+        &self.0[FILE_PREFIX.len()..]
     }
 }
 
@@ -285,6 +317,13 @@ fn is_session(text: &str) -> bool {
     text.strip_prefix("sess_").is_some_and(|rest| {
         (1..=NAME_BYTES_MAX).contains(&rest.len())
             && rest.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    })
+}
+
+fn is_file(text: &str) -> bool {
+    text.strip_prefix(FILE_PREFIX).is_some_and(|digits| {
+        digits.len() + FILE_PREFIX.len() == FILE_BYTES
+            && digits.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
     })
 }
 

@@ -52,6 +52,8 @@ pub struct Bounds {
     /// Keys whose texts people wrote in a chat. These texts are kept as they were sent, with any
     /// characters. Only U+0000 is refused, which many programs take for the end of a text.
     pub free_text: &'static [&'static str],
+    /// Keys below which all texts are kept like that, at any depth.
+    pub free_below: &'static [&'static str],
 }
 
 impl Default for Bounds {
@@ -62,6 +64,7 @@ impl Default for Bounds {
             array_items_max: ARRAY_ITEMS_MAX,
             object_keys_max: OBJECT_KEYS_MAX,
             free_text: &[],
+            free_below: &[],
         }
     }
 }
@@ -114,7 +117,7 @@ pub fn parse(bytes: &[u8], bounds: &Bounds) -> Result<Value, JsonError> {
         literals: NumberLiterals { bytes, at: 0, n_passed: 0 },
     };
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let root = AnyValue { reading: &mut reading, depth: 0, is_free: false };
+    let root = AnyValue { reading: &mut reading, depth: 0, is_free: false, is_free_below: false };
     root.deserialize(&mut deserializer)
         .and_then(|value| deserializer.end().map(|()| value))
         .map_err(|error| reading.into_error(&error))
@@ -229,6 +232,8 @@ struct AnyValue<'r, 'b> {
     depth: usize,
     /// Whether it is the text of a chat.
     is_free: bool,
+    /// Whether all texts in it are.
+    is_free_below: bool,
 }
 
 impl<'r, 'b> AnyValue<'r, 'b> {
@@ -290,11 +295,12 @@ impl<'de> Visitor<'de> for AnyValue<'_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let AnyValue { reading, depth, .. } = self.entered()?;
+        let AnyValue { reading, depth, is_free_below, .. } = self.entered()?;
         let items_max = reading.bounds.array_items_max;
         let mut array = Vec::new();
         loop {
-            let item = AnyValue { reading: &mut *reading, depth, is_free: false };
+            let is_free = is_free_below;
+            let item = AnyValue { reading: &mut *reading, depth, is_free, is_free_below };
             match items.next_element_seed(item) {
                 Ok(None) => return Ok(Value::Array(array)),
                 Ok(Some(_)) if array.len() == items_max => {
@@ -310,7 +316,7 @@ impl<'de> Visitor<'de> for AnyValue<'_, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        let AnyValue { reading, depth, .. } = self.entered()?;
+        let AnyValue { reading, depth, is_free_below: inherited, .. } = self.entered()?;
         let keys_max = reading.bounds.object_keys_max;
         let mut object = Map::new();
         while let Some(key) = entries.next_key_seed(Key { reading: &mut *reading })? {
@@ -324,8 +330,10 @@ impl<'de> Visitor<'de> for AnyValue<'_, '_> {
                     return Err(reading.refuse(JsonErrorKind::TooManyKeys { keys_max }));
                 }
                 Entry::Vacant(free) => {
-                    let is_free = reading.bounds.free_text.contains(&free.key().as_str());
-                    let value = AnyValue { reading: &mut *reading, depth, is_free };
+                    let key = free.key().as_str();
+                    let is_free_below = inherited || reading.bounds.free_below.contains(&key);
+                    let is_free = is_free_below || reading.bounds.free_text.contains(&key);
+                    let value = AnyValue { reading: &mut *reading, depth, is_free, is_free_below };
                     match entries.next_value_seed(value) {
                         Ok(value) => free.insert(value),
                         Err(error) => {

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::form::EXPECTED;
+use crate::form::keywords::EXPECTED;
 
 /// Milliseconds since the Unix epoch, written as RFC 3339 in UTC. The displayed form
 /// ([`fmt::Display`]) always has three fractional digits, so that times sort as text. The stored

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use engine::Engine;
+use protocol::caller::Caller;
 use protocol::handoff::artifact::Finding;
 use protocol::handoff::package::{Artifact, ArtifactKind, ArtifactRef};
+use protocol::ids::TeamspaceId;
 use serde::Serialize;
 use tokio::sync::watch;
 
@@ -118,9 +120,10 @@ async fn hash_for_ever(engine: &Engine, artifact: &Artifact) -> anyhow::Error {
 }
 
 async fn look(engine: &Engine, artifact: &Artifact) -> Result<()> {
+    let reader = Caller::system(TeamspaceId::default_teamspace());
     let seen = engine
         .outbox()
-        .look(vec![artifact.clone()])
+        .look(&reader, vec![artifact.clone()])
         .await
         .context("artifact checks are not available")?;
     match seen.first().map(|seen| &seen.finding) {

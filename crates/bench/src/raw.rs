@@ -7,10 +7,10 @@ use anyhow::{Context, Result, ensure};
 use engine::Engine;
 use engine::ports::clock::{Clock, SystemClock};
 use engine::ports::ids::{Ids, RandomIds, SeededIds};
-use engine::ports::outbox::{Claim, Claimed, OutboxList, OutboxWrite, Outstanding};
+use engine::ports::outbox::{Claim, Claimed, OutboxList, Outstanding};
 use engine::ports::store::{
     Answer, Commit, Count, Due, Entries, KeyScope, List, Listed, Listener, OldestMessages, Receipt,
-    RecordedOutcome, Sealed, Sequenced, Snapshot, Store,
+    RecordedOutcome, Sealed, Sequenced, Snapshot, Store, StoreWrite, StoredNames,
 };
 use engine::ports::transfers::{TransferList, TransferRow};
 use protocol::ids::{AgentId, TeamspaceId};
@@ -105,17 +105,8 @@ impl Store for Recorder {
         self.inner.listen(listener);
     }
 
-    fn seal(&self, sealed: Sealed) -> Answer<()> {
-        self.inner.seal(sealed)
-    }
-
-    fn waiting_queues(
-        &self,
-        teamspace: &TeamspaceId,
-        after: Option<&AgentId>,
-        limit: usize,
-    ) -> Answer<Vec<AgentId>> {
-        self.inner.waiting_queues(teamspace, after, limit)
+    fn write(&self, write: StoreWrite) -> Answer<()> {
+        self.inner.write(write)
     }
 
     fn sealed(&self) -> Answer<Option<Sealed>> {
@@ -124,14 +115,6 @@ impl Store for Recorder {
 
     fn place(&self, follower: &str) -> Answer<u64> {
         self.inner.place(follower)
-    }
-
-    fn try_write(&self) -> Answer<()> {
-        self.inner.try_write()
-    }
-
-    fn write_place(&self, follower: &str, seq: u64) -> Answer<()> {
-        self.inner.write_place(follower, seq)
     }
 
     fn load(&self, stream: &Stream) -> Answer<Option<Snapshot>> {
@@ -146,17 +129,8 @@ impl Store for Recorder {
         self.inner.hold(teamspace, key)
     }
 
-    fn held(&self, teamspace: &TeamspaceId, prefix: &str, limit: usize) -> Answer<Vec<String>> {
-        self.inner.held(teamspace, prefix, limit)
-    }
-
-    fn calling_queues(
-        &self,
-        teamspace: &TeamspaceId,
-        after: Option<&AgentId>,
-        limit: usize,
-    ) -> Answer<Vec<AgentId>> {
-        self.inner.calling_queues(teamspace, after, limit)
+    fn names(&self, of: StoredNames, limit: usize) -> Answer<Vec<String>> {
+        self.inner.names(of, limit)
     }
 
     fn transfers(&self, list: TransferList) -> Answer<Vec<TransferRow>> {
@@ -210,14 +184,6 @@ impl Store for Recorder {
 
     fn claim(&self, claim: Claim) -> Answer<Vec<Claimed>> {
         self.inner.claim(claim)
-    }
-
-    fn write_outbox(&self, write: OutboxWrite) -> Answer<()> {
-        self.inner.write_outbox(write)
-    }
-
-    fn teamspaces(&self, after: Option<&TeamspaceId>, limit: usize) -> Answer<Vec<TeamspaceId>> {
-        self.inner.teamspaces(after, limit)
     }
 
     fn outstanding(

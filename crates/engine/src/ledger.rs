@@ -1,7 +1,9 @@
 //! The ledger as a whole: following it, sealing it, resuming after lost entries, erasing; and
 //! vouching for the ledgers of others.
 
+pub(crate) mod announced;
 pub(crate) mod backlog;
+pub mod behind;
 pub(crate) mod durable_follower;
 pub(crate) mod entry_places;
 pub mod erasing;

@@ -11,11 +11,13 @@
 //! 4. [`loops`]: what the server does by itself. [`Engine::queues`], [`Engine::outbox`].
 //! 5. [`read`]: reading, who may, and what a decision looks at. [`Engine::read`],
 //!    [`Engine::access`].
-//! 6. [`usage`]: what each caller uses, against its quotas. [`Engine::usage`].
-//! 7. [`aaep`]: what agents announce, who hears it, and the answers. [`Engine::sessions`],
+//! 6. [`files`]: the bytes of files, which lie beside the ledger. [`Engine::files`].
+//! 7. [`usage`]: what each caller uses, against its quotas. [`Engine::usage`].
+//! 8. [`aaep`]: what agents announce, who hears it, and the answers. [`Engine::sessions`],
 //!    [`Engine::listeners`].
 
 pub mod aaep;
+pub mod files;
 mod heavy_lanes;
 pub mod ledger;
 pub mod loops;
@@ -42,12 +44,12 @@ use aaep::{announce, listening, narrator};
 use ledger::feed::{Caches, Feed};
 use ledger::seal::CheckpointSink;
 use ledger::{fork, seal};
-use loops::outbox::Adapter;
 use loops::retention::Retention;
 use loops::{
     connections, deadlines, destinations, dispatch, notices, outbox, outbox_pools, retention,
     webhooks,
 };
+use ports::adapter::Adapter;
 use ports::clock::Clock;
 use ports::ids::Ids;
 use ports::store::Store;
@@ -88,6 +90,8 @@ pub struct Engine {
     announcing: Arc<announce::Announcing>,
     webhooks: Arc<webhooks::Webhooks>,
     notices: Arc<read::notices::NoticeIndex>,
+    /// Where the bytes of files are, if there is such a place.
+    shelf: Option<Arc<files::Shelf>>,
 }
 
 /// What the metrics page shows about the road.
@@ -184,6 +188,7 @@ impl Engine {
             announcing: Arc::default(),
             webhooks,
             notices: Arc::default(),
+            shelf: None,
         }
     }
 
@@ -250,6 +255,7 @@ impl Engine {
             tokio::spawn(dispatch::run(self.clone(), stopped.clone())),
             tokio::spawn(narrator::run(self.clone(), stopped.clone())),
             tokio::spawn(webhooks::run(self.clone(), Arc::clone(&adapter), stopped.clone())),
+            tokio::spawn(files::removing::run(self.clone(), stopped.clone())),
             tokio::spawn(retention::run(self.clone(), retention, stopped)),
         ];
         let notices = Loop { stop, tasks };

@@ -1,6 +1,8 @@
 //! What the engine needs from outside: a store, a clock, and randomness.
 
+pub mod adapter;
 pub mod clock;
+pub mod files;
 pub mod filters;
 pub mod ids;
 pub mod outbox;

@@ -10,6 +10,7 @@ pub mod matching;
 mod model_history;
 pub mod notices;
 pub mod query;
+pub mod questions;
 pub mod reading;
 pub mod settings;
 pub mod transfers;

@@ -1,5 +1,6 @@
 //! The road that every change takes: load, step, commit.
 
+mod attempt;
 pub(crate) mod holds;
 pub(crate) mod multi_stream;
 mod outcomes;

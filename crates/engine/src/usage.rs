@@ -16,19 +16,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use protocol::caller::{Caller, Principal};
+use protocol::file::File;
 use protocol::ids::TeamspaceId;
-use protocol::quota::{self, Limits, Quota, Thing};
+use protocol::quota::{Limits, Quota, counted};
 use protocol::rejection::Rejection;
 use protocol::step::{Change, Command, State};
 use protocol::time::Time;
 
-use crate::Engine;
-use crate::road::slots::Latest;
-use crate::road::submit::Submission;
-
 pub use fill::{OpenCount, StoredCount};
 pub(crate) use reservation::Reservation;
-use teamspace::{TeamspaceUsage, Written};
+use teamspace::{Owned, TeamspaceUsage, Written};
 
 #[derive(Debug)]
 pub struct Usage {
@@ -42,9 +39,6 @@ pub struct Usage {
     refused: [AtomicU64; Quota::ALL.len()],
     refused_for_disk: AtomicU64,
 }
-
-/// Something open, and whose it is besides the teamspace's.
-type Owned = (Thing, Option<Principal>);
 
 impl Usage {
     pub fn new(defaults: Limits) -> Self {
@@ -128,7 +122,7 @@ impl Usage {
         let written = Written {
             principal: caller.principal.clone(),
             n_entries: change.events.len() as u64,
-            n_bytes: (bodies.sum::<usize>() + document) as u64,
+            n_bytes: (bodies.sum::<usize>() + document) as u64 + stored_file(before, &change.state),
             opened,
             freed,
             is_limited,
@@ -137,13 +131,14 @@ impl Usage {
         let teamspace = self.teamspace(&mut known, &caller.teamspace);
         teamspace.take(&written, now)?;
         drop(known);
+        let removed = removed_file(before, &change.state);
         let quotas = if let State::Teamspace(it) = &change.state {
             Some(it.configuration.quotas.clone())
         } else {
             None
         };
         let (usage, teamspace) = (Arc::clone(self), caller.teamspace.clone());
-        Ok(Box::new(Reservation::new(usage, teamspace, written, quotas)))
+        Ok(Box::new(Reservation::new(usage, teamspace, written, quotas, removed)))
     }
 
     /// What a change of something new would meet. What it takes is given back at once.
@@ -155,6 +150,30 @@ impl Usage {
         now: Time,
     ) -> Result<(), Rejection> {
         self.admit(caller, command, None, change, now).map(drop)
+    }
+
+    /// Whether there is room for so many bytes more, of which none are stored yet.
+    pub(crate) fn check_bytes(
+        &self,
+        caller: &Caller,
+        n_bytes: u64,
+        now: Time,
+    ) -> Result<(), Rejection> {
+        if !is_limited(caller) {
+            return Ok(());
+        }
+        let principal = caller.principal.clone();
+        let checked = if self.is_disk_reserved() {
+            Err(Rejection::StorageReserved)
+        } else {
+            let (opened, freed) = (None, None);
+            let written =
+                Written { principal, n_entries: 1, n_bytes, opened, freed, is_limited: true };
+            let mut known = self.lock();
+            let teamspace = self.teamspace(&mut known, &caller.teamspace);
+            teamspace.take(&written, now).inspect(|()| teamspace.take_back(&written))
+        };
+        checked.inspect_err(|rejection| self.note(rejection))
     }
 
     /// Takes back what was stored and is now erased.
@@ -195,19 +214,6 @@ impl Usage {
     }
 }
 
-impl Engine {
-    /// Counts a change against the quotas of the caller.
-    pub(crate) fn admit(
-        &self,
-        asked: &Submission<'_>,
-        latest: &Latest,
-        change: &Change,
-        now: Time,
-    ) -> Result<Box<Reservation>, Rejection> {
-        self.usage.admit(asked.caller, asked.command, latest.state.as_deref(), change, now)
-    }
-}
-
 /// Operators, and the server itself, are counted and not limited.
 fn is_limited(caller: &Caller) -> bool {
     match caller.principal {
@@ -218,11 +224,25 @@ fn is_limited(caller: &Caller) -> bool {
 
 /// What a change opens, and what it frees.
 fn moved(before: Option<&State>, after: &State) -> (Option<Owned>, Option<Owned>) {
-    let (was, is) = (before.and_then(quota::open_thing), quota::open_thing(after));
+    let (was, is) = (before.and_then(counted::open_thing), counted::open_thing(after));
     if was == is {
         return (None, None);
     }
-    let opened = is.map(|thing| (thing, quota::owner(after)));
-    let freed = was.map(|thing| (thing, before.and_then(quota::owner)));
+    let opened = is.map(|thing| (thing, counted::owner(after)));
+    let freed = was.map(|thing| (thing, before.and_then(counted::owner)));
     (opened, freed)
+}
+
+/// The bytes of a file that a change stores anew.
+fn stored_file(before: Option<&State>, after: &State) -> u64 {
+    let was_kept = before.and_then(State::as_file).is_some_and(File::is_kept);
+    let stored = after.as_file().filter(|file| file.is_kept() && !was_kept);
+    stored.map_or(0, |file| file.size_bytes)
+}
+
+/// The file that a change removes, and who stored it.
+fn removed_file(before: Option<&State>, after: &State) -> Option<(String, u64)> {
+    let file = before.and_then(State::as_file).filter(|file| file.is_kept())?;
+    let is_removed = after.as_file().is_some_and(|file| !file.is_kept());
+    is_removed.then(|| (file.stored_by.clone(), file.size_bytes))
 }

@@ -12,9 +12,11 @@ mod agents;
 pub mod call;
 mod conversations;
 mod feed;
+mod files;
 mod handoffs;
 mod messages;
 mod operations;
+mod questions;
 mod reference;
 mod shared;
 mod webhooks;
@@ -150,7 +152,9 @@ impl Api {
         let operations = Router::new()
             .merge(handoffs::routes(gateway.clone()))
             .merge(conversations::routes(gateway.clone()))
+            .merge(files::routes(gateway.clone()))
             .merge(messages::routes(messages))
+            .merge(questions::routes(gateway.clone()))
             .merge(webhooks::routes(Webhooks {
                 gateway: gateway.clone(),
                 wake_key: wake_key.clone(),

@@ -7,6 +7,7 @@ mod evolve;
 pub mod kind;
 pub mod presence;
 pub mod profile;
+pub mod slot;
 pub mod state;
 
 pub use command::Command;
@@ -17,5 +18,6 @@ pub use event::{
 pub use evolve::evolve;
 pub use kind::Kind;
 pub use presence::{Attendance, Presence};
-pub use profile::{AgentIdentity, Profile, Skill, free_slot, is_slot, slot_key, slot_prefix};
+pub use profile::{AgentIdentity, Profile, Skill};
+pub use slot::{free_slot, is_slot, slot_key, slot_prefix};
 pub use state::{Agent, NoticeSettings};

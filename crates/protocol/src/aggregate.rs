@@ -11,7 +11,8 @@ use crate::fork::{self, Forked};
 use crate::handoff::{self, Handoff};
 use crate::ledger::Erased;
 use crate::{
-    agent, conversation, graph, message, session, subscription, teamspace, token, webhook,
+    agent, conversation, file, graph, message, question, session, subscription, teamspace, token,
+    webhook,
 };
 
 /// A command to one aggregate.
@@ -27,6 +28,8 @@ pub enum Command {
     Subscription(subscription::Command),
     Session(session::Command),
     Webhook(webhook::Command),
+    File(file::Command),
+    Question(question::Command),
     /// Erases the body of one entry of the stream, for whichever aggregate it belongs to.
     Erase {
         position: u64,
@@ -48,6 +51,8 @@ pub enum Event {
     Subscription(subscription::Event),
     Session(session::Event),
     Webhook(webhook::Event),
+    File(file::Event),
+    Question(question::Event),
     Erased(Erased),
     Forked(Forked),
 }
@@ -68,6 +73,8 @@ pub enum State {
     Subscription(Box<subscription::Subscription>),
     Session(Box<session::Session>),
     Webhook(Box<webhook::Webhook>),
+    File(Box<file::File>),
+    Question(Box<question::Question>),
 }
 
 impl State {
@@ -95,6 +102,8 @@ impl Command {
             Command::Subscription(command) => command.name(),
             Command::Session(command) => command.name(),
             Command::Webhook(command) => command.name(),
+            Command::File(command) => command.name(),
+            Command::Question(command) => command.name(),
             Command::Erase { .. } => "erase",
             Command::Fork(_) => "fork",
         }

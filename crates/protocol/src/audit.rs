@@ -329,7 +329,9 @@ impl Auditor {
                     | Event::Teamspace(_)
                     | Event::Graph(_)
                     | Event::Subscription(_)
+                    | Event::File(_)
                     | Event::Webhook(_)
+                    | Event::Question(_)
                     | Event::Session(_) => {}
                 }
                 Some(event)

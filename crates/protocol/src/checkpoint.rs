@@ -5,6 +5,8 @@
 //! history. Signatures by other keys, such as those of witnesses, may follow ours and are ignored.
 //! Extension lines are refused: we write none and cannot interpret them.
 
+pub mod error;
+
 use std::fmt;
 
 use base64::Engine;
@@ -21,6 +23,8 @@ use crate::signed_note::{
 };
 use crate::wake::WakeKey;
 
+pub use error::CheckpointError;
+
 /// The longest note that is read. C2SP asks verifiers to take 16 signatures of up to 5 kB, which
 /// are 110 kB in base64.
 pub const NOTE_BYTES_MAX: usize = 128 * 1024;
@@ -32,20 +36,6 @@ pub struct Checkpoint {
     pub origin: String,
     pub size: u64,
     pub root: Hash,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CheckpointError {
-    #[error("key name: expected at least one character and no space, plus sign or control")]
-    KeyName,
-    #[error("verifier key: expected {expected}")]
-    VerifierKey { expected: &'static str },
-    #[error("checkpoint: expected {expected}")]
-    Note { expected: &'static str },
-    #[error("checkpoint: expected a signature by {key_name}")]
-    NotSigned { key_name: String },
-    #[error("checkpoint: expected a valid signature by {key_name}")]
-    WrongSignature { key_name: String },
 }
 
 /// Signs checkpoints. The seed is erased from memory when this is dropped.

@@ -8,8 +8,8 @@ use crate::aggregate::Event;
 use crate::fork::Forked;
 use crate::ledger::{Erased, Recorded};
 use crate::{
-    agent, callback, conversation, graph, handoff, json, message, session, subscription, teamspace,
-    token, transfer, webhook,
+    agent, callback, conversation, file, graph, handoff, json, message, question, session,
+    subscription, teamspace, token, transfer, webhook,
 };
 
 /// The version of every event so far.
@@ -51,6 +51,8 @@ pub fn encode(event: &Event) -> Recorded {
         Event::Session(session::Event::HandedOver(body)) => text(body),
         Event::Session(session::Event::Delivered(body)) => text(body),
         Event::Webhook(event) => encode_webhook(event),
+        Event::File(event) => encode_file(event),
+        Event::Question(event) => encode_question(event),
         Event::Message(message::Event::Woken(body)) => text(body),
         Event::Message(message::Event::Failed(body)) => text(body),
         Event::Conversation(conversation::Event::Opened(body)) => text(body),
@@ -63,6 +65,7 @@ pub fn encode(event: &Event) -> Recorded {
         Event::Conversation(conversation::Event::ReplyOverdue(body)) => text(body),
         Event::Conversation(conversation::Event::Routed(body)) => text(body),
         Event::Conversation(conversation::Event::Updated(body)) => text(body),
+        Event::Conversation(conversation::Event::SignalsObserved(body)) => text(body),
         Event::Conversation(conversation::Event::Closed(body)) => text(body),
         Event::Conversation(conversation::Event::Transfer(event)) => encode_transfer(event),
         Event::Conversation(conversation::Event::Callback(callback::Event::Asked(body))) => {
@@ -118,7 +121,9 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
         "session.withdrawn" => read(body).map(session::Event::Withdrawn).map(Event::Session),
         "session.handed_over" => read(body).map(session::Event::HandedOver).map(Event::Session),
         "session.delivered" => read(body).map(session::Event::Delivered).map(Event::Session),
+        name if name.starts_with("file.") => decode_file(name, body).map(Event::File),
         name if name.starts_with("webhook.") => decode_webhook(name, body).map(Event::Webhook),
+        name if name.starts_with("question.") => decode_question(name, body).map(Event::Question),
         "message.woken" => read(body).map(message::Event::Woken).map(Event::Message),
         "message.failed" => read(body).map(message::Event::Failed).map(Event::Message),
         name if name.starts_with("transfer.") => decode_transfer(name, body)
@@ -136,14 +141,16 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
 }
 
 /// The first words of event names.
-const FAMILIES: [&str; 13] = [
+const FAMILIES: [&str; 14] = [
     "agent",
     "callback",
     "conversation",
+    "file",
     "graph",
     "handoff",
     "ledger",
     "message",
+    "question",
     "session",
     "subscription",
     "teamspace",
@@ -247,6 +254,7 @@ fn decode_conversation(name: &str, body: &str) -> Result<conversation::Event, St
         "conversation.reply_overdue" => read(body).map(conversation::Event::ReplyOverdue),
         "conversation.routed" => read(body).map(conversation::Event::Routed),
         "conversation.updated" => read(body).map(conversation::Event::Updated),
+        "conversation.signals_observed" => read(body).map(conversation::Event::SignalsObserved),
         "conversation.closed" => read(body).map(conversation::Event::Closed),
         _ => Err(UNKNOWN.to_owned()),
     }
@@ -318,6 +326,56 @@ fn encode_webhook(event: &webhook::Event) -> String {
     }
 }
 
+fn decode_file(name: &str, body: &str) -> Result<file::Event, String> {
+    match name {
+        "file.stored" => read(body).map(file::Event::Stored),
+        "file.referenced" => read(body).map(file::Event::Referenced),
+        "file.released" => read(body).map(file::Event::Released),
+        "file.removed" => read(body).map(file::Event::Removed),
+        "file.deleted" => read(body).map(file::Event::Deleted),
+        _ => Err(UNKNOWN.to_owned()),
+    }
+}
+
+fn encode_question(event: &question::Event) -> String {
+    match event {
+        question::Event::Asked(body) => text(body),
+        question::Event::Answered(body) => text(body),
+        question::Event::Defaulted(body) => text(body),
+        question::Event::Unanswered(body) => text(body),
+        question::Event::Withdrawn(body) => text(body),
+        question::Event::Claimed(body) => text(body),
+        question::Event::ClaimRenewed(body) => text(body),
+        question::Event::ClaimLapsed(body) => text(body),
+        question::Event::Finished(body) => text(body),
+    }
+}
+
+fn decode_question(name: &str, body: &str) -> Result<question::Event, String> {
+    match name {
+        "question.asked" => read(body).map(|body| question::Event::Asked(Box::new(body))),
+        "question.answered" => read(body).map(|body| question::Event::Answered(Box::new(body))),
+        "question.defaulted" => read(body).map(question::Event::Defaulted),
+        "question.unanswered" => read(body).map(question::Event::Unanswered),
+        "question.withdrawn" => read(body).map(question::Event::Withdrawn),
+        "question.claimed" => read(body).map(question::Event::Claimed),
+        "question.claim_renewed" => read(body).map(question::Event::ClaimRenewed),
+        "question.claim_lapsed" => read(body).map(question::Event::ClaimLapsed),
+        "question.finished" => read(body).map(question::Event::Finished),
+        _ => Err(UNKNOWN.to_owned()),
+    }
+}
+
+fn encode_file(event: &file::Event) -> String {
+    match event {
+        file::Event::Stored(body) => text(body),
+        file::Event::Referenced(body) => text(body),
+        file::Event::Released(body) => text(body),
+        file::Event::Removed(body) => text(body),
+        file::Event::Deleted(body) => text(body),
+    }
+}
+
 fn encode_handoff(event: &handoff::Event) -> String {
     match event {
         handoff::Event::Drafted(body) => text(body),
@@ -372,6 +430,8 @@ impl Event {
             Event::Subscription(event) => event.name(),
             Event::Session(event) => event.name(),
             Event::Webhook(event) => event.name(),
+            Event::File(event) => event.name(),
+            Event::Question(event) => event.name(),
             Event::Erased(_) => Erased::NAME,
             Event::Forked(_) => Forked::NAME,
         }

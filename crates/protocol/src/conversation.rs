@@ -24,6 +24,7 @@ pub mod silence;
 pub mod state;
 pub mod told;
 pub mod topology;
+pub mod transcript_line;
 pub mod turn_asked;
 pub mod turn_delivery;
 pub mod turn_route;

@@ -9,7 +9,7 @@ use std::fmt;
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 
 use crate::canonical::hmac;
-use crate::checkpoint::CheckpointError;
+use crate::checkpoint::error::CheckpointError;
 use crate::signed_note::{
     SignatureLine, WITNESS_KEY, key_id, parse_verifier_key, signature_line, verifier_key,
 };

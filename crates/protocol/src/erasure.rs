@@ -31,13 +31,18 @@ pub fn decide(
             needed: "a closed one",
         }),
         State::Message(Message { purged: false, .. }) if position == MESSAGE_POSITION => Ok(erased),
-        State::Conversation(_) | State::Session(_) => Ok(erased),
+        State::Question(question) if question.is_open() => {
+            let status = question.status();
+            Err(Rejection::WrongQuestionState { action: "erase content of", status })
+        }
+        State::Conversation(_) | State::Session(_) | State::Question(_) => Ok(erased),
         State::Message(_) => Err(Rejection::NotFound { what: "message" }),
         State::Agent(_)
         | State::Token(_)
         | State::Ledger(_)
         | State::Graph(_)
         | State::Subscription(_)
+        | State::File(_)
         | State::Webhook(_)
         | State::Teamspace(_) => Err(Rejection::NotFound { what: "handoff" }),
     }
@@ -66,7 +71,9 @@ fn check_may_erase(state: &State, caller: &Caller) -> Result<(), Rejection> {
             | State::Teamspace(_)
             | State::Graph(_)
             | State::Subscription(_)
+            | State::File(_)
             | State::Webhook(_)
+            | State::Question(_)
             | State::Session(_)
             | State::Conversation(_)
             | State::Message(_),

@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::agent::state::Agent;
+use crate::aggregate::Event;
 use crate::caller::Caller;
 use crate::conversation::graph::TurnFacts;
 use crate::conversation::state::Conversation;
 use crate::graph::ready::Ready;
 use crate::ids::AgentId;
 use crate::message::state::Message;
+use crate::needs::SlotOf;
 use crate::session::event::Said;
 use crate::stored::HoldState;
 use crate::teamspace::Settings;
@@ -50,15 +52,9 @@ pub struct Facts {
     pub message: Option<Message>,
     /// The settings of the teamspace.
     pub settings: Settings,
-    /// The lowest free slot of the agent whose slot was requested; `None` if it has none free, or
-    /// if its capacity is unlimited.
-    pub slot: Option<u16>,
-    /// The same for the caller.
-    pub caller_slot: Option<u16>,
-    /// A free slot for one more subscription of the caller.
-    pub listener_slot: Option<u16>,
-    /// A free slot for one more webhook of the caller.
-    pub webhook_slot: Option<u16>,
+    /// The lowest free slot for each that was requested; missing if none is free, or if any number
+    /// is allowed.
+    pub slots: BTreeMap<SlotOf, u16>,
     /// The requested queue.
     pub queue: Option<Agent>,
     pub graph: Option<Arc<Ready>>,
@@ -67,6 +63,16 @@ pub struct Facts {
     pub conversation: Option<Arc<Conversation>>,
     /// Whether a listener could have answered the question whose time is over.
     pub audience: Audience,
+    /// Whether the caller may read one of the requested things.
+    pub may_read_any: bool,
+    /// What the entry records that is to be erased; `None` if it was erased before.
+    pub entry: Option<Box<Event>>,
+}
+
+impl Facts {
+    pub fn slot(&self, of: &SlotOf) -> Option<u16> {
+        self.slots.get(of).copied()
+    }
 }
 
 /// The holds that were read for a decision, and the entries of its stream that they name.

@@ -83,7 +83,7 @@ fn of_several_forms_the_one_that_is_meant_is_explained() {
     let part = |part: Value| json!({ "parts": [part] });
     for (value, expected) in [
         (part(json!({ "type": "text", "text": "hi" })), ""),
-        (part(json!({ "type": "video" })), "parts[0].type: expected one of text, attachment"),
+        (part(json!({ "type": "video" })), "parts[0].type: expected one of text, attachment, file"),
         (
             part(json!({ "type": "text" })),
             "parts[0].text: expected text that is not blank, of at most 16384 bytes, but it is \

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Kind;
+use crate::caller::Caller;
 use crate::canonical;
 use crate::facts::Context;
 use crate::ledger::BadHistory;
@@ -163,12 +164,17 @@ impl Graph {
 /// The events of a decision, and the text that they name.
 pub type Decision = (Vec<Event>, Option<Document>);
 
+/// Whether a caller may save and remove graphs.
+pub fn may_change(caller: &Caller) -> bool {
+    caller.is_coordinator()
+}
+
 pub fn decide(
     state: Option<&Graph>,
     command: &Command,
     context: Context<'_>,
 ) -> Result<Decision, Rejection> {
-    if !context.caller.is_coordinator() {
+    if !may_change(context.caller) {
         let action = match command {
             Command::Save { .. } => "save a graph",
             Command::Remove => "remove a graph",

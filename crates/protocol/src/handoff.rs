@@ -26,6 +26,7 @@ pub mod gate;
 pub mod lint;
 mod needed;
 mod needs;
+pub mod notice_kind;
 pub mod notices;
 pub mod package;
 pub mod progress;

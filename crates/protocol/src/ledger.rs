@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::canonical::{self, Hash};
 use crate::ids::{
-    AgentId, ConversationId, GraphId, HandoffId, MessageId, SessionId, SubscriptionId, TeamspaceId,
-    TokenId, WebhookId,
+    AgentId, ConversationId, FileId, GraphId, HandoffId, MessageId, QuestionId, SessionId,
+    SubscriptionId, TeamspaceId, TokenId, WebhookId,
 };
 use crate::json;
 use crate::time::Time;
@@ -51,6 +51,8 @@ pub enum Subject {
     Subscription(SubscriptionId),
     Session(SessionId),
     Webhook(WebhookId),
+    File(FileId),
+    Question(QuestionId),
 }
 
 /// The id of a subject that exists once.
@@ -186,6 +188,8 @@ impl Subject {
             Subject::Subscription(_) => "subscription",
             Subject::Session(_) => "session",
             Subject::Webhook(_) => "webhook",
+            Subject::File(_) => "file",
+            Subject::Question(_) => "question",
         }
     }
 
@@ -201,6 +205,8 @@ impl Subject {
             Subject::Subscription(id) => id.to_string(),
             Subject::Session(id) => id.to_string(),
             Subject::Webhook(id) => id.to_string(),
+            Subject::File(id) => id.to_string(),
+            Subject::Question(id) => id.to_string(),
             Subject::Conversation(id) => id.to_string(),
         }
     }
@@ -229,6 +235,8 @@ impl fmt::Display for Subject {
             Subject::Subscription(id) => write!(f, "subscription/{id}"),
             Subject::Session(id) => write!(f, "session/{id}"),
             Subject::Webhook(id) => write!(f, "webhook/{id}"),
+            Subject::File(id) => write!(f, "file/{id}"),
+            Subject::Question(id) => write!(f, "question/{id}"),
         }
     }
 }
@@ -237,7 +245,9 @@ impl fmt::Display for Subject {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "expected handoff/<id>, message/<id>, conversation/<id>, agent/<id>, token/<id>, \
-     graph/<id>, session/<id>, subscription/<id>, webhook/<id>, teamspace/self or ledger/self"
+     graph/<id>, session/<id>, subscription/<id>, webhook/<id>, file/<id>, question/<id>, \
+     teamspace/self or \
+     ledger/self"
 )]
 pub struct InvalidSubject;
 
@@ -253,7 +263,9 @@ impl FromStr for Subject {
             "teamspace" if id == SELF_ID => Ok(Subject::Teamspace),
             "graph" => id.parse().map(Subject::Graph).map_err(|_| InvalidSubject),
             "subscription" => id.parse().map(Subject::Subscription).map_err(|_| InvalidSubject),
+            "file" => id.parse().map(Subject::File).map_err(|_| InvalidSubject),
             "webhook" => id.parse().map(Subject::Webhook).map_err(|_| InvalidSubject),
+            "question" => id.parse().map(Subject::Question).map_err(|_| InvalidSubject),
             "session" => id.parse().map(Subject::Session).map_err(|_| InvalidSubject),
             "message" => id.parse().map(Subject::Message).map_err(|_| InvalidSubject),
             "conversation" => id.parse().map(Subject::Conversation).map_err(|_| InvalidSubject),

@@ -12,7 +12,8 @@
 //!    [`agent`] and [`token`]: who takes part. [`teamspace`]: the tenant they all work in.
 //!    [`route`]: which agent answers a turn of a conversation. [`graph`]: a saved routing graph.
 //!    [`signal`]: the mood of a conversation. [`queue`]: waiting for a person.
-//!    [`session`]: what an agent announces. [`visibility`]: who may read what.
+//!    [`session`]: what an agent announces. [`question`]: what an agent asks a human.
+//!    [`visibility`]: who may read what.
 //! 4. [`ledger`], [`merkle`], [`checkpoint`]: how the record is chained, summed up and signed;
 //!    [`audit`]: how it is checked; [`fork`]: how it continues after a loss. [`witness`],
 //!    [`cosignature`]: how one server vouches for the record of another.
@@ -31,8 +32,10 @@ pub mod checkpoint;
 pub mod codec;
 pub mod conversation;
 pub mod cosignature;
+pub mod entry_names;
 pub mod erasure;
 pub mod facts;
+pub mod file;
 pub mod fixed;
 pub mod fork;
 pub mod graph;
@@ -44,6 +47,7 @@ pub mod narrator;
 pub mod needs;
 pub mod notes;
 pub mod problem;
+pub mod question;
 pub mod queue;
 pub mod quota;
 pub mod rejection;

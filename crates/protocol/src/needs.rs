@@ -2,6 +2,7 @@
 
 use crate::conversation::turn_asked::TurnAsked;
 use crate::ids::{AgentId, ConversationId, GraphId, MessageId};
+use crate::ledger::Subject;
 
 /// Which facts to read for a command, besides its holds ([`crate::step::holds`]).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -15,14 +16,8 @@ pub struct Needs {
     pub wakes: bool,
     pub message: Option<MessageId>,
     pub settings: bool,
-    /// The agent whose slot is to be taken.
-    pub slot: Option<AgentId>,
-    /// Whether the slot to be taken is the caller's.
-    pub caller_slot: bool,
-    /// Whether the caller opens a subscription.
-    pub listener_slot: bool,
-    /// Whether the caller makes a webhook.
-    pub webhook_slot: bool,
+    /// The slots to be taken, one of each.
+    pub slots: Vec<SlotOf>,
     pub queue: Option<QueueOf>,
     /// Whether it matters who is asked when the holder is silent: all of these, and those that the
     /// graph names.
@@ -36,6 +31,10 @@ pub struct Needs {
     pub conversation: Option<ConversationId>,
     /// The events whose questions are over: it matters whether a listener could have answered.
     pub unanswered: Vec<String>,
+    /// Whether the caller may read one of these.
+    pub any_readable: Vec<Subject>,
+    /// The entry of the stream that is to be erased.
+    pub entry: Option<u64>,
 }
 
 /// Which queue is meant.
@@ -44,6 +43,21 @@ pub enum QueueOf {
     Named(AgentId),
     /// The teamspace's default, for a command that names no queue.
     Default,
+    /// The one that the graph names, or the teamspace's default.
+    Graph,
+}
+
+/// What a slot is for. A hold counts each of them, so that there is a limit.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SlotOf {
+    /// One more conversation that this agent holds.
+    Agent(AgentId),
+    /// One more conversation that the caller holds.
+    Caller,
+    /// One more subscription of the caller.
+    Listener,
+    /// One more webhook of the caller.
+    Webhook,
 }
 
 /// Which agents to look up.

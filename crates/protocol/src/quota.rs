@@ -1,7 +1,8 @@
-//! How much a customer, a member and a whole teamspace may use: the quotas, their defaults, and
-//! what of a state counts. [`closing`] says which commands pass all the same.
+//! How much a customer, a member and a whole teamspace may use: the quotas and their defaults.
+//! [`counted`] says what of a state counts, [`closing`] which commands pass all the same.
 
 mod closing;
+pub mod counted;
 #[cfg(test)]
 mod tests;
 
@@ -10,10 +11,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::aggregate::State;
 use crate::caller::Principal;
-use crate::handoff::{Handoff, Status};
-use crate::narrator::ours;
 
 /// A quota, by the name of its setting.
 #[derive(
@@ -34,6 +32,7 @@ pub enum Quota {
     MemberConversations,
     MemberSessions,
     MemberSubscriptions,
+    MemberQuestions,
     TeamspaceKibPerMinute,
     TeamspaceEntriesPerMinute,
     TeamspaceStoredMib,
@@ -43,6 +42,7 @@ pub enum Quota {
     TeamspaceSessions,
     TeamspaceSubscriptions,
     TeamspaceGraphs,
+    TeamspaceQuestions,
 }
 
 /// What is limited.
@@ -71,6 +71,7 @@ pub enum Thing {
     Session,
     Subscription,
     Graph,
+    Question,
 }
 
 /// Whose quota it is.
@@ -91,7 +92,7 @@ pub struct Limits([u32; Quota::ALL.len()]);
 const KIB_PER_MIB: u64 = 1024;
 
 impl Quota {
-    pub const ALL: [Quota; 22] = [
+    pub const ALL: [Quota; 24] = [
         Quota::CustomerRequestsPerMinute,
         Quota::CustomerKibPerMinute,
         Quota::CustomerEntriesPerMinute,
@@ -105,6 +106,7 @@ impl Quota {
         Quota::MemberConversations,
         Quota::MemberSessions,
         Quota::MemberSubscriptions,
+        Quota::MemberQuestions,
         Quota::TeamspaceKibPerMinute,
         Quota::TeamspaceEntriesPerMinute,
         Quota::TeamspaceStoredMib,
@@ -114,6 +116,7 @@ impl Quota {
         Quota::TeamspaceSessions,
         Quota::TeamspaceSubscriptions,
         Quota::TeamspaceGraphs,
+        Quota::TeamspaceQuestions,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -168,6 +171,7 @@ impl Quota {
             Quota::MemberSubscriptions => {
                 ("member_subscriptions", Member, Open(Thing::Subscription), 256)
             }
+            Quota::MemberQuestions => ("member_questions", Member, Open(Thing::Question), 1_000),
             Quota::TeamspaceKibPerMinute => {
                 ("teamspace_kib_per_minute", Teamspace, Sent, 1_048_576)
             }
@@ -189,6 +193,9 @@ impl Quota {
                 ("teamspace_subscriptions", Teamspace, Open(Thing::Subscription), 50_000)
             }
             Quota::TeamspaceGraphs => ("teamspace_graphs", Teamspace, Open(Thing::Graph), 1_000),
+            Quota::TeamspaceQuestions => {
+                ("teamspace_questions", Teamspace, Open(Thing::Question), 10_000)
+            }
         }
     }
 
@@ -199,13 +206,14 @@ impl Quota {
 }
 
 impl Thing {
-    pub const ALL: [Thing; 6] = [
+    pub const ALL: [Thing; 7] = [
         Thing::Draft,
         Thing::Handoff,
         Thing::Conversation,
         Thing::Session,
         Thing::Subscription,
         Thing::Graph,
+        Thing::Question,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -216,6 +224,7 @@ impl Thing {
             Thing::Session => "session",
             Thing::Subscription => "subscription",
             Thing::Graph => "graph",
+            Thing::Question => "question",
         }
     }
 
@@ -228,6 +237,7 @@ impl Thing {
             Thing::Session => "ending a session makes room",
             Thing::Subscription => "closing a subscription makes room",
             Thing::Graph => "removing a graph makes room",
+            Thing::Question => "answering or withdrawing a question makes room",
         }
     }
 }
@@ -274,50 +284,5 @@ impl Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self(Quota::ALL.map(Quota::default_limit))
-    }
-}
-
-/// What a state counts as while it is open. The server's own sessions count as nothing.
-pub fn open_thing(state: &State) -> Option<Thing> {
-    match state {
-        State::Handoff(handoff) => match handoff.status() {
-            Status::Draft => Some(Thing::Draft),
-            Status::Proposed | Status::Validating | Status::Accepted | Status::Activated => {
-                Some(Thing::Handoff)
-            }
-            Status::Rejected | Status::Completed | Status::Closed => None,
-        },
-        State::Conversation(it) => it.closed.is_none().then_some(Thing::Conversation),
-        State::Session(it) => (it.is_open() && !ours::is_ours(&it.id)).then_some(Thing::Session),
-        State::Subscription(it) => (!it.closed).then_some(Thing::Subscription),
-        State::Graph(it) => (!it.removed).then_some(Thing::Graph),
-        State::Agent(_)
-        | State::Token(_)
-        | State::Ledger(_)
-        | State::Message(_)
-        | State::Webhook(_)
-        | State::Teamspace(_) => None,
-    }
-}
-
-/// Whose quota it counts against, besides that of the teamspace.
-pub fn owner(state: &State) -> Option<Principal> {
-    match state {
-        State::Handoff(handoff) => match handoff.as_ref() {
-            Handoff::Draft(draft) | Handoff::Discarded { draft, .. } => {
-                Some(Principal::Agent(draft.from.clone()))
-            }
-            Handoff::Made(made) => Some(Principal::Agent(made.terms.from.clone())),
-        },
-        State::Conversation(it) => it.setup.opened_by.parse().ok(),
-        State::Session(it) => Some(Principal::Agent(it.producer.clone())),
-        State::Subscription(it) => it.listener.parse().ok(),
-        State::Graph(_)
-        | State::Agent(_)
-        | State::Token(_)
-        | State::Ledger(_)
-        | State::Message(_)
-        | State::Webhook(_)
-        | State::Teamspace(_) => None,
     }
 }

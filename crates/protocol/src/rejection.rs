@@ -4,6 +4,7 @@
 use crate::conversation::not_heard::Why;
 use crate::handoff::Status;
 use crate::ids::{AgentId, HandoffId, TaskId, TransferId};
+use crate::question::Status as QuestionStatus;
 use crate::quota::{Measure, Quota};
 use crate::session::Unanswered;
 use crate::time::{Span, Time};
@@ -143,6 +144,24 @@ pub enum Rejection {
     /// An answer that does not count. Its sender is not told why.
     #[error("the answer was not recorded")]
     NotAnswered { why: Unanswered },
+
+    #[error("cannot {action} a question that is {}", .status.as_str())]
+    WrongQuestionState { action: &'static str, status: QuestionStatus },
+
+    /// The answer is about something else than what is asked.
+    #[error("hash: expected the hash of the question that is answered; read it again first")]
+    OtherQuestion,
+
+    /// Another worker goes on with the answer.
+    #[error("`{by}` has claimed it until {until}")]
+    QuestionClaimed { by: AgentId, until: Time },
+
+    /// The worker's claim is not the last one.
+    #[error("epoch: expected {current}, the epoch of the last claim, by its worker, not {given}")]
+    ClaimOutdated { given: u64, current: u64 },
+
+    #[error("cannot {action} a question whose continuation is finished")]
+    QuestionFinished { action: &'static str },
 }
 
 /// Why a task cannot change hands now.
@@ -205,6 +224,11 @@ impl Rejection {
             Rejection::QuotaFull { .. } => "quota_full",
             Rejection::StorageReserved => "storage_reserved",
             Rejection::NotAnswered { .. } => "not_answered",
+            Rejection::WrongQuestionState { .. } => "wrong_state",
+            Rejection::OtherQuestion => "hash_mismatch",
+            Rejection::QuestionClaimed { .. } => "question_claimed",
+            Rejection::ClaimOutdated { .. } => "claim_outdated",
+            Rejection::QuestionFinished { .. } => "question_finished",
         }
     }
 
@@ -239,7 +263,8 @@ impl Rejection {
             Rejection::LoopGuard { .. } => Some("thread_id"),
             Rejection::SequenceOutOfOrder { .. } => Some("sequence"),
             Rejection::RevisionOutdated { field, .. } => Some(*field),
-            Rejection::EpochRequired => Some("epoch"),
+            Rejection::EpochRequired | Rejection::ClaimOutdated { .. } => Some("epoch"),
+            Rejection::OtherQuestion => Some("hash"),
             Rejection::NotSelectable { .. } => Some("agent_id"),
             Rejection::HandoffLoop { .. } => Some("goto"),
             Rejection::NoDefaultQueue => Some("queue"),
@@ -266,7 +291,10 @@ impl Rejection {
             | Rejection::TooManyWebhooks { .. }
             | Rejection::SessionFull { .. }
             | Rejection::StorageReserved
-            | Rejection::NotAnswered { .. } => None,
+            | Rejection::NotAnswered { .. }
+            | Rejection::WrongQuestionState { .. }
+            | Rejection::QuestionClaimed { .. }
+            | Rejection::QuestionFinished { .. } => None,
         }
     }
 }

@@ -17,16 +17,19 @@ pub mod decision;
 pub mod graph;
 pub mod intent;
 pub mod language;
+pub mod limits;
+pub mod problem;
 pub mod read;
 pub mod regexes;
 pub mod silence;
+pub mod spent;
 pub mod words;
 
-pub use check::{GraphProblem, ProblemCode};
 pub use compiled::{Compiled, Turn};
 pub use decision::{AgentGraphSnapshot, Hop, RouteDecision, Routed, Target};
 pub use graph::{AgentGraph, HUMAN, Node, NodeKind, Rule};
 pub use intent::{IntentClassification, IntentClassifier};
+pub use problem::{GraphProblem, ProblemCode};
 
 #[cfg(test)]
 mod property_tests;

@@ -2,8 +2,8 @@
 //! retries. Each carries a MAC by a key that is not in the database, so that a row which was
 //! written past the server is not believed.
 //!
-//! A row that is put back as it was at an earlier time has a valid MAC. `tasuki audit verify` finds
-//! it, because the stream has later entries.
+//! A row that is put back as it was at an earlier time has a valid MAC. The store does not load a
+//! snapshot whose stream has later entries.
 
 use std::fmt;
 

@@ -14,9 +14,9 @@ mod silence;
 pub mod state;
 pub mod unanswered;
 
-pub use command::{Answer, Command, Given, Response};
+pub use command::{Answer, Command};
 pub use decide::{Decision, MODIFIED_ACTION_BYTES_MAX, decide};
-pub use event::Event;
+pub use event::{Event, Given, Response};
 pub use evolve::evolve;
 pub use questions::Question;
 pub use state::{Session, Status, named_entry};
@@ -52,6 +52,9 @@ pub const CRITICAL_WINDOW: Span = Span::from_minutes(1);
 
 /// The prefix of the deadline of a question, before its token.
 pub const ANSWER_DEADLINE: &str = "answer/";
+
+/// The deadline of a silent session.
+pub const SILENCE: &str = "silence";
 
 /// The longest that a question may wait, by the specification.
 pub const ANSWER_WAIT_MAX: Span = Span::from_hours(24);

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use ed25519_dalek::VerifyingKey;
 
 use crate::canonical::{hex, sha256};
-use crate::checkpoint::CheckpointError;
+use crate::checkpoint::error::CheckpointError;
 
 /// The type of a key that signs the text itself, with Ed25519.
 pub(crate) const LOG_KEY: u8 = 0x01;

@@ -20,8 +20,8 @@ use crate::ledger::{Erased, Recorded, Stream, Subject};
 use crate::rejection::Rejection;
 use crate::route::graph::HUMAN;
 use crate::{
-    agent, codec, conversation, erasure, graph, message, session, subscription, teamspace, token,
-    webhook,
+    agent, codec, conversation, erasure, file, graph, message, question, session, subscription,
+    teamspace, token, webhook,
 };
 use aaep::AGENT_ID;
 use base::lookalike::letters;
@@ -31,7 +31,7 @@ use derived::{deadline_changes, effect_changes, hold_changes};
 pub use crate::aggregate::{Command, Event, State};
 pub use crate::facts::{Context, Facts, Holds};
 pub use crate::ledger::BadHistory;
-pub use crate::needs::{Directory, Needs, QueueOf};
+pub use crate::needs::{Directory, Needs, QueueOf, SlotOf};
 pub use crate::stored::{Deadline, Document, Effect, EffectKind, Hold, HoldState, HoldWrite};
 pub use derived::{deadlines, effects, holds_left, work};
 pub use elapsed::elapsed;
@@ -51,6 +51,8 @@ pub enum Work {
     Deliver(Box<turn_delivery::Turn>),
     /// Tell the producer of a session the result of a question.
     Tell(Tell),
+    /// Delete the bytes of a file.
+    Remove,
 }
 
 /// The agent to tell, and the question.
@@ -121,7 +123,9 @@ pub fn holds(stream: &Stream, state: Option<&State>, command: &Command) -> Vec<S
             | Command::Graph(_)
             | Command::Subscription(_)
             | Command::Session(_)
+            | Command::File(_)
             | Command::Webhook(_)
+            | Command::Question(_)
             | Command::Erase { .. }
             | Command::Fork(_),
         ) => Vec::new(),
@@ -155,7 +159,9 @@ pub fn named_entry(stream: &Stream, hold: &HoldState) -> Option<u64> {
         | Subject::Teamspace
         | Subject::Graph(_)
         | Subject::Subscription(_)
+        | Subject::File(_)
         | Subject::Webhook(_)
+        | Subject::Question(_)
         | Subject::Ledger => None,
     }
 }
@@ -170,10 +176,11 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
         Command::Agent(command) => command.needs(),
         Command::Graph(command) => command.needs(),
         Command::Webhook(command) => command.needs(),
+        Command::File(command) => command.needs(state.and_then(State::as_file)),
+        Command::Erase { position, .. } => Needs { entry: Some(*position), ..Needs::default() },
+        Command::Question(command) => command.needs(state.and_then(State::as_question)),
         Command::Session(command) => command.needs(state.and_then(State::as_session)),
-        Command::Token(_) | Command::Teamspace(_) | Command::Erase { .. } | Command::Fork(_) => {
-            Needs::default()
-        }
+        Command::Token(_) | Command::Teamspace(_) | Command::Fork(_) => Needs::default(),
     }
 }
 
@@ -207,9 +214,13 @@ pub fn step(
         | Command::Graph(_)
         | Command::Subscription(_)
         | Command::Session(_)
+        | Command::File(_)
         | Command::Webhook(_)
+        | Command::Question(_)
         | Command::Fork(_) => None,
     };
+    let mut then = derived::then(then, state, &next);
+    then.extend(derived::to_files(stream, command, &events, context.facts, &then));
     Ok(Change {
         disarm,
         arm,
@@ -218,7 +229,7 @@ pub fn step(
         holds,
         document,
         erase,
-        then: derived::then(then, state, &next),
+        then,
         outcome: Outcome {
             warnings: warnings::of(command, context.facts),
             ..derived::outcome(&next, &events)
@@ -298,9 +309,13 @@ fn decide(
         (Subject::Session(id), state, Command::Session(asked)) => {
             session::decide(id, state.and_then(State::as_session), asked, context).map(sessions)
         }
+        (Subject::File(_), state, Command::File(asked)) => decide_file(state, asked, context),
         (Subject::Webhook(_), state, Command::Webhook(asked)) => {
-            let event = webhook::decide(state.and_then(State::as_webhook), asked, context)?;
-            Ok(Decided::events(event.map(Event::Webhook)))
+            decide_webhook(state, asked, context)
+        }
+        (Subject::Question(_), state, Command::Question(asked)) => {
+            let event = question::decide(state.and_then(State::as_question), asked, context)?;
+            Ok(Decided::events(event.map(Event::Question)))
         }
         (
             Subject::Handoff(_)
@@ -312,7 +327,9 @@ fn decide(
             | Subject::Graph(_)
             | Subject::Subscription(_)
             | Subject::Session(_)
+            | Subject::File(_)
             | Subject::Webhook(_)
+            | Subject::Question(_)
             | Subject::Ledger,
             _,
             _,
@@ -411,4 +428,22 @@ fn decide_subscription(
     let known = if let Some(State::Subscription(known)) = state { Some(&**known) } else { None };
     let events = subscription::decide(known, command, context)?;
     Ok(Decided::events(events.into_iter().map(Event::Subscription)))
+}
+
+fn decide_webhook(
+    state: Option<&State>,
+    command: &webhook::Command,
+    context: Context<'_>,
+) -> Result<Decided, Rejection> {
+    let event = webhook::decide(state.and_then(State::as_webhook), command, context)?;
+    Ok(Decided::events(event.map(Event::Webhook)))
+}
+
+fn decide_file(
+    state: Option<&State>,
+    command: &file::Command,
+    context: Context<'_>,
+) -> Result<Decided, Rejection> {
+    let events = file::decide(state.and_then(State::as_file), command, context)?;
+    Ok(Decided::events(events.into_iter().map(Event::File)))
 }

@@ -32,11 +32,18 @@ pub enum EffectKind {
     Wake,
     /// Tells an endpoint about a turn or a decision.
     Deliver,
+    /// Deletes the bytes of a file.
+    Remove,
 }
 
 impl EffectKind {
-    pub const ALL: [EffectKind; 4] =
-        [EffectKind::Look, EffectKind::Transfer, EffectKind::Wake, EffectKind::Deliver];
+    pub const ALL: [EffectKind; 5] = [
+        EffectKind::Look,
+        EffectKind::Transfer,
+        EffectKind::Wake,
+        EffectKind::Deliver,
+        EffectKind::Remove,
+    ];
 
     pub fn word(self) -> &'static str {
         match self {
@@ -44,6 +51,7 @@ impl EffectKind {
             EffectKind::Transfer => "transfer",
             EffectKind::Wake => "wake",
             EffectKind::Deliver => "deliver",
+            EffectKind::Remove => "remove",
         }
     }
 }

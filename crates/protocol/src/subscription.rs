@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::caller::{Caller, Principal};
 use crate::facts::Context;
 use crate::ledger::BadHistory;
-use crate::needs::Needs;
+use crate::needs::{Needs, SlotOf};
 use crate::rejection::Rejection;
 use crate::stored::{Deadline, Hold};
 use crate::time::{Span, Time};
@@ -131,7 +131,12 @@ impl Command {
     }
 
     pub fn needs(&self) -> Needs {
-        Needs { listener_slot: matches!(self, Command::Open(_)), ..Needs::default() }
+        match self {
+            Command::Open(_) => Needs { slots: vec![SlotOf::Listener], ..Needs::default() },
+            Command::Agree { .. } | Command::Close { .. } | Command::Elapse { .. } => {
+                Needs::default()
+            }
+        }
     }
 }
 
@@ -207,7 +212,7 @@ fn opened(open: &Open, context: Context<'_>) -> Result<Event, Rejection> {
             return Err(Rejection::NotAllowed { action: "listen", who });
         }
     }
-    let Some(slot) = context.facts.listener_slot else {
+    let Some(slot) = context.facts.slot(&SlotOf::Listener) else {
         return Err(Rejection::TooManySubscriptions { n_max: OPEN_MAX });
     };
     Ok(Event::Opened(Opened {

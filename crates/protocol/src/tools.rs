@@ -4,15 +4,17 @@
 //! the model's calls, [`answers`] decides which handoff of a turn counts and gives every call its
 //! result, [`history`] adds them to a history, [`transcript`] makes one of a conversation,
 //! [`detect`] finds the handoffs in one, and [`check`]
-//! says whether a provider would accept it. All of it is a function of JSON input. Who holds a
+//! says whether a provider would accept it. [`ask`] asks a human. All of it is a function of JSON input. Who holds a
 //! conversation, and who may take it, is decided elsewhere.
 
 pub mod answers;
+pub mod ask;
 pub mod calls;
 pub mod check;
 pub mod definitions;
 pub mod detect;
 pub mod history;
+pub mod history_form;
 pub mod name;
 #[cfg(test)]
 mod property_tests;

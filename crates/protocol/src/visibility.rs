@@ -19,6 +19,7 @@ use crate::handoff::state::{Handoff, Made};
 use crate::handoff::{self, Status};
 use crate::ids::{AgentId, HandoffId};
 use crate::ledger::{Entry, Subject};
+use crate::question::Question;
 use crate::roles::{self, RoleAction};
 use crate::session::Session;
 use crate::{message, token};
@@ -30,6 +31,8 @@ pub enum Sight {
     No,
     /// Only if the directory lists the caller as a human.
     IfHuman,
+    /// Only if the directory lists the caller as a human of the queue that the question asks.
+    IfInQueue,
 }
 
 impl Sight {
@@ -50,6 +53,8 @@ pub enum EntrySight {
     AsHandoff {
         part: Option<HandoffId>,
     },
+    /// Only if the caller may read its question.
+    AsQuestion,
 }
 
 /// Whether a caller may read a thing; `readers` applies to a proposed handoff.
@@ -62,7 +67,10 @@ pub fn of(caller: &Caller, state: &State, readers: Readers) -> Sight {
             Sight::if_so(subscription.is_of(caller) || caller.is_coordinator())
         }
         State::Session(session) => Sight::if_so(session.is_shown_to(caller)),
-        State::Webhook(webhook) => Sight::if_so(webhook.is_of(caller) || caller.is_operator()),
+        State::Webhook(webhook) => Sight::if_so(webhook.is_shown_to(caller)),
+        // Who may read the bytes follows from what refers to them; this is about the record.
+        State::File(_) => Sight::if_so(caller.is_operator()),
+        State::Question(question) => of_question(caller, question),
         State::Token(_) => Sight::if_so(caller.is_operator()),
         State::Agent(_) | State::Ledger(_) | State::Graph(_) | State::Teamspace(_) => {
             Sight::if_so(!is_customer(caller))
@@ -74,6 +82,17 @@ fn is_customer(caller: &Caller) -> bool {
     match &caller.principal {
         Principal::Customer(_) => true,
         Principal::Agent(_) | Principal::Operator(_) | Principal::System => false,
+    }
+}
+
+/// A queue is asked: its humans see the question, too.
+fn of_question(caller: &Caller, question: &Question) -> Sight {
+    if question.is_known_to(caller) {
+        return Sight::Yes;
+    }
+    match (question.queue(), caller.agent()) {
+        (Some(_), Some(_)) => Sight::IfInQueue,
+        (Some(_) | None, _) => Sight::No,
     }
 }
 
@@ -171,6 +190,13 @@ pub fn of_entry(caller: &Caller, entry: &Entry, event: Option<&Event>) -> EntryS
         Some(Event::Subscription(_) | Event::Session(_)) => if_so(is_coordinator || is_actor()),
         // Its URL may hold a password.
         Some(Event::Webhook(_)) => if_so(caller.is_operator() || is_actor()),
+        // It names the streams that refer to the file, which others may not know of.
+        Some(Event::File(_)) => if_so(caller.is_operator()),
+        Some(Event::Question(event)) => {
+            let asker = &event.parties().asker;
+            let is_known = is_coordinator || caller.agent() == Some(asker);
+            if is_known { EntrySight::Yes } else { EntrySight::AsQuestion }
+        }
         Some(Event::Message(event)) => {
             let (from, to) = event.parties();
             if_so(is_coordinator || message::state::concerns(caller, from, to.iter()))
@@ -189,15 +215,18 @@ pub fn of_entry(caller: &Caller, entry: &Entry, event: Option<&Event>) -> EntryS
             About::Handoff => EntrySight::AsHandoff { part: None },
         },
         Some(Event::Erased(_)) | None => match &entry.stream.subject {
-            Subject::Token(_) | Subject::Agent(_) | Subject::Ledger | Subject::Webhook(_) => {
-                if_so(caller.is_operator())
-            }
+            Subject::Token(_)
+            | Subject::Agent(_)
+            | Subject::Ledger
+            | Subject::File(_)
+            | Subject::Webhook(_) => if_so(caller.is_operator()),
             Subject::Teamspace | Subject::Graph(_) => if_so(!is_customer(caller)),
             Subject::Subscription(_) | Subject::Session(_) => if_so(is_coordinator || is_actor()),
             // Whom it concerned is erased too.
             Subject::Conversation(_) if is_coordinator && is_between_people(&entry.name) => {
                 EntrySight::IfPerson
             }
+            Subject::Question(_) => EntrySight::AsQuestion,
             Subject::Message(_) | Subject::Conversation(_) => if_so(is_coordinator),
             Subject::Handoff(_) if entry.name == DRAFTED => if_so(is_coordinator),
             Subject::Handoff(_) => EntrySight::AsHandoff { part: None },

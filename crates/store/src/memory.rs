@@ -13,11 +13,11 @@ use std::future::ready;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
-use engine::ports::outbox::{Claim, Claimed, OutboxList, OutboxWrite, Outstanding};
+use engine::ports::outbox::{Claim, Claimed, OutboxList, Outstanding};
 use engine::ports::store::{
     Answer, Commit, CommitError, Committed, Count, Due, Entries, INBOX_COUNT_MAX, KeyScope, List,
     ListOf, Listed, Listener, OldestMessages, Receipt, RecordedOutcome, Sealed, Sequenced,
-    Snapshot, Store, StoreError, within_read,
+    Snapshot, Store, StoreError, StoreWrite, StoredNames, within_read,
 };
 use engine::ports::transfers::{TransferList, TransferRow};
 use protocol::ids::{AgentId, TeamspaceId};
@@ -99,6 +99,10 @@ fn answer<T: Send + 'static>(value: T) -> Answer<T> {
     Box::pin(ready(Ok(value)))
 }
 
+fn texts<T: ToString>(names: Vec<T>) -> Vec<String> {
+    names.iter().map(ToString::to_string).collect()
+}
+
 impl Store for Memory {
     fn commit(&self, commit: Commit) -> Receipt {
         self.commit_together(vec![commit])
@@ -117,8 +121,15 @@ impl Store for Memory {
         self.tables().listeners.add(listener);
     }
 
-    fn seal(&self, sealed: Sealed) -> Answer<()> {
-        self.tables().sealed = Some(sealed);
+    fn write(&self, write: StoreWrite) -> Answer<()> {
+        match write {
+            StoreWrite::Seal(sealed) => self.tables().sealed = Some(sealed),
+            StoreWrite::Place { follower, seq } => {
+                self.tables().places.insert(follower, seq);
+            }
+            StoreWrite::Outbox(write) => self.tables().write_outbox(write),
+            StoreWrite::Trial => {}
+        }
         answer(())
     }
 
@@ -128,15 +139,6 @@ impl Store for Memory {
 
     fn place(&self, follower: &str) -> Answer<u64> {
         answer(self.tables().places.get(follower).copied().unwrap_or(0))
-    }
-
-    fn try_write(&self) -> Answer<()> {
-        answer(())
-    }
-
-    fn write_place(&self, follower: &str, seq: u64) -> Answer<()> {
-        self.tables().places.insert(follower.to_owned(), seq);
-        answer(())
     }
 
     fn load(&self, stream: &Stream) -> Answer<Option<Snapshot>> {
@@ -151,30 +153,18 @@ impl Store for Memory {
         answer(self.tables().hold(teamspace, key))
     }
 
-    fn held(&self, teamspace: &TeamspaceId, prefix: &str, limit: usize) -> Answer<Vec<String>> {
+    fn names(&self, of: StoredNames, limit: usize) -> Answer<Vec<String>> {
         let tables = self.tables();
-        let from = tables.holds.range((teamspace.clone(), prefix.to_owned())..);
-        let begin = from.take_while(|((of, key), _)| of == teamspace && key.starts_with(prefix));
-        let occupied = begin.filter(|(_, state)| state.holder.is_some());
-        answer(occupied.take(limit).map(|((_, key), _)| key.clone()).collect())
-    }
-
-    fn waiting_queues(
-        &self,
-        teamspace: &TeamspaceId,
-        after: Option<&AgentId>,
-        limit: usize,
-    ) -> Answer<Vec<AgentId>> {
-        answer(self.tables().waiting_queues(teamspace, after, limit))
-    }
-
-    fn calling_queues(
-        &self,
-        teamspace: &TeamspaceId,
-        after: Option<&AgentId>,
-        limit: usize,
-    ) -> Answer<Vec<AgentId>> {
-        answer(self.tables().calling_queues(teamspace, after, limit))
+        answer(match of {
+            StoredNames::Held { teamspace, prefix } => tables.held(&teamspace, &prefix, limit),
+            StoredNames::WaitingQueues { teamspace, after } => {
+                texts(tables.waiting_queues(&teamspace, after.as_ref(), limit))
+            }
+            StoredNames::CallingQueues { teamspace, after } => {
+                texts(tables.calling_queues(&teamspace, after.as_ref(), limit))
+            }
+            StoredNames::Teamspaces { after } => texts(tables.teamspaces(after.as_ref(), limit)),
+        })
     }
 
     fn transfers(&self, list: TransferList) -> Answer<Vec<TransferRow>> {
@@ -284,25 +274,6 @@ impl Store for Memory {
         answer(rows.take(list.limit).collect())
     }
 
-    fn teamspaces(&self, after: Option<&TeamspaceId>, limit: usize) -> Answer<Vec<TeamspaceId>> {
-        let tables = self.tables();
-        let counts = |subject: &Subject| match subject {
-            Subject::Agent(_)
-            | Subject::Token(_)
-            | Subject::Teamspace
-            | Subject::Graph(_)
-            | Subject::Subscription(_)
-            | Subject::Session(_)
-            | Subject::Webhook(_)
-            | Subject::Ledger => true,
-            Subject::Handoff(_) | Subject::Message(_) | Subject::Conversation(_) => false,
-        };
-        let named = tables.streams.keys().filter(|stream| counts(&stream.subject));
-        let names: BTreeSet<_> = named.map(|stream| &stream.teamspace).collect();
-        let wanted = names.into_iter().filter(|name| after.is_none_or(|after| *name > after));
-        answer(wanted.take(limit).cloned().collect())
-    }
-
     fn oldest_messages(&self, oldest: OldestMessages) -> Answer<Vec<Listed>> {
         let tables = self.tables();
         let rows = tables.order.iter().filter_map(|stream| {
@@ -319,11 +290,6 @@ impl Store for Memory {
 
     fn claim(&self, claim: Claim) -> Answer<Vec<Claimed>> {
         answer(self.tables().claim(&claim))
-    }
-
-    fn write_outbox(&self, write: OutboxWrite) -> Answer<()> {
-        self.tables().write_outbox(write);
-        answer(())
     }
 
     fn outstanding(
@@ -362,6 +328,33 @@ impl Tables {
         };
         let n = in_teamspace.filter(|(_, row)| is_counted(row)).count();
         n.min(INBOX_COUNT_MAX)
+    }
+
+    fn held(&self, teamspace: &TeamspaceId, prefix: &str, limit: usize) -> Vec<String> {
+        let from = self.holds.range((teamspace.clone(), prefix.to_owned())..);
+        let begin = from.take_while(|((of, key), _)| of == teamspace && key.starts_with(prefix));
+        let occupied = begin.filter(|(_, state)| state.holder.is_some());
+        occupied.take(limit).map(|((_, key), _)| key.clone()).collect()
+    }
+
+    fn teamspaces(&self, after: Option<&TeamspaceId>, limit: usize) -> Vec<TeamspaceId> {
+        let counts = |subject: &Subject| match subject {
+            Subject::Agent(_)
+            | Subject::Token(_)
+            | Subject::Teamspace
+            | Subject::Graph(_)
+            | Subject::Subscription(_)
+            | Subject::Session(_)
+            | Subject::File(_)
+            | Subject::Question(_)
+            | Subject::Webhook(_)
+            | Subject::Ledger => true,
+            Subject::Handoff(_) | Subject::Message(_) | Subject::Conversation(_) => false,
+        };
+        let named = self.streams.keys().filter(|stream| counts(&stream.subject));
+        let names: BTreeSet<_> = named.map(|stream| &stream.teamspace).collect();
+        let wanted = names.into_iter().filter(|name| after.is_none_or(|after| *name > after));
+        wanted.take(limit).cloned().collect()
     }
 
     fn hold(&self, teamspace: &TeamspaceId, key: &str) -> HoldState {

@@ -13,6 +13,7 @@ mod deadline_rows;
 mod derived_rows;
 mod erase;
 mod handoff_rows;
+mod list_rows;
 mod marks;
 mod message_rows;
 mod migrate;
@@ -34,10 +35,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
-use engine::ports::outbox::{Claim, Claimed, OutboxList, OutboxWrite, Outstanding};
+use engine::ports::outbox::{Claim, Claimed, OutboxList, Outstanding};
 use engine::ports::store::{
     Answer, Commit, Count, Due, Entries, KeyScope, List, Listed, Listener, OldestMessages, Receipt,
-    RecordedOutcome, Sealed, Sequenced, Snapshot, Store, StoreError,
+    RecordedOutcome, Sealed, Sequenced, Snapshot, Store, StoreError, StoreWrite, StoredNames,
 };
 use engine::ports::transfers::{TransferList, TransferRow};
 use protocol::ids::{AgentId, TeamspaceId};
@@ -46,6 +47,8 @@ use protocol::step::HoldState;
 use protocol::time::Time;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
+
+use checkpointer::LOG_BYTES_KEPT;
 
 pub use audit_rows::{
     Columns, ConversationColumns, DocumentRow, HandoffColumns, LedgerRow, MessageColumns,
@@ -56,6 +59,7 @@ use reader::Readers;
 pub use reader::{Migrated, ReadOnly};
 pub use sign::sign_rows;
 pub use transfer_rows::{StoredTransfer, TransferColumns};
+pub use usage_rows::KeptFile;
 use writer::Writer;
 
 /// The name of the database in a data folder.
@@ -154,6 +158,7 @@ fn open_for_writing(path: &Path, durability: Durability) -> Result<Connection, O
              PRAGMA foreign_keys = ON;
              PRAGMA secure_delete = FAST;
              PRAGMA wal_autocheckpoint = 0;
+             PRAGMA journal_size_limit = {LOG_BYTES_KEPT};
              PRAGMA cache_size = -8192;
              PRAGMA temp_store = MEMORY;"
         ))
@@ -252,8 +257,14 @@ impl Store for Sqlite {
         self.inner.writer.listen(listener);
     }
 
-    fn seal(&self, sealed: Sealed) -> Answer<()> {
-        self.inner.writer.seal(sealed)
+    fn write(&self, write: StoreWrite) -> Answer<()> {
+        let writer = &self.inner.writer;
+        match write {
+            StoreWrite::Seal(sealed) => writer.seal(sealed),
+            StoreWrite::Place { follower, seq } => writer.write_place(&follower, seq),
+            StoreWrite::Outbox(write) => writer.write_outbox(write),
+            StoreWrite::Trial => writer.try_write(),
+        }
     }
 
     fn sealed(&self) -> Answer<Option<Sealed>> {
@@ -265,17 +276,9 @@ impl Store for Sqlite {
         self.inner.readers.ask(move |connection| marks::place(connection, &follower))
     }
 
-    fn write_place(&self, follower: &str, seq: u64) -> Answer<()> {
-        self.inner.writer.write_place(follower, seq)
-    }
-
-    fn try_write(&self) -> Answer<()> {
-        self.inner.writer.try_write()
-    }
-
     fn load(&self, stream: &Stream) -> Answer<Option<Snapshot>> {
         let stream = stream.clone();
-        self.inner.readers.ask(move |connection| rows::load(connection, &stream))
+        self.inner.readers.ask(move |connection| rows::load_newest(connection, &stream))
     }
 
     fn token_stream(&self, secret_hash: &str) -> Answer<Option<Stream>> {
@@ -288,32 +291,25 @@ impl Store for Sqlite {
         self.inner.readers.ask(move |connection| rows::hold(connection, &teamspace, &key))
     }
 
-    fn held(&self, teamspace: &TeamspaceId, prefix: &str, limit: usize) -> Answer<Vec<String>> {
-        let (teamspace, prefix) = (teamspace.clone(), prefix.to_owned());
-        self.inner.readers.ask(move |connection| rows::held(connection, &teamspace, &prefix, limit))
-    }
-
-    fn waiting_queues(
-        &self,
-        teamspace: &TeamspaceId,
-        after: Option<&AgentId>,
-        limit: usize,
-    ) -> Answer<Vec<AgentId>> {
-        let (teamspace, after) = (teamspace.clone(), after.cloned());
-        self.inner.readers.ask(move |connection| {
-            conversation_rows::waiting_queues(connection, &teamspace, after.as_ref(), limit)
-        })
-    }
-
-    fn calling_queues(
-        &self,
-        teamspace: &TeamspaceId,
-        after: Option<&AgentId>,
-        limit: usize,
-    ) -> Answer<Vec<AgentId>> {
-        let (teamspace, after) = (teamspace.clone(), after.cloned());
-        self.inner.readers.ask(move |connection| {
-            conversation_rows::calling_queues(connection, &teamspace, after.as_ref(), limit)
+    fn names(&self, of: StoredNames, limit: usize) -> Answer<Vec<String>> {
+        fn texts<T: ToString>(names: Vec<T>) -> Vec<String> {
+            names.iter().map(ToString::to_string).collect()
+        }
+        self.inner.readers.ask(move |connection| match &of {
+            StoredNames::Held { teamspace, prefix } => {
+                rows::held(connection, teamspace, prefix, limit)
+            }
+            StoredNames::WaitingQueues { teamspace, after } => {
+                conversation_rows::waiting_queues(connection, teamspace, after.as_ref(), limit)
+                    .map(texts)
+            }
+            StoredNames::CallingQueues { teamspace, after } => {
+                conversation_rows::calling_queues(connection, teamspace, after.as_ref(), limit)
+                    .map(texts)
+            }
+            StoredNames::Teamspaces { after } => {
+                rows::teamspaces(connection, after.as_ref(), limit).map(texts)
+            }
         })
     }
 
@@ -381,14 +377,7 @@ impl Store for Sqlite {
     }
 
     fn list(&self, list: List) -> Answer<Vec<Listed>> {
-        self.inner.readers.ask(move |connection| rows::list(connection, &list))
-    }
-
-    fn teamspaces(&self, after: Option<&TeamspaceId>, limit: usize) -> Answer<Vec<TeamspaceId>> {
-        let after = after.cloned();
-        self.inner
-            .readers
-            .ask(move |connection| rows::teamspaces(connection, after.as_ref(), limit))
+        self.inner.readers.ask(move |connection| list_rows::list(connection, &list))
     }
 
     fn oldest_messages(&self, oldest: OldestMessages) -> Answer<Vec<Listed>> {
@@ -397,10 +386,6 @@ impl Store for Sqlite {
 
     fn claim(&self, claim: Claim) -> Answer<Vec<Claimed>> {
         self.inner.writer.claim(claim)
-    }
-
-    fn write_outbox(&self, write: OutboxWrite) -> Answer<()> {
-        self.inner.writer.write_outbox(write)
     }
 
     fn outstanding(

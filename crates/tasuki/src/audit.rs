@@ -9,6 +9,8 @@ mod data;
 mod derived_rows;
 mod documents;
 mod export;
+pub mod file_scrub;
+mod files;
 pub mod format;
 mod holds;
 mod import;

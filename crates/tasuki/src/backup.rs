@@ -3,6 +3,7 @@
 
 mod files;
 mod restore;
+mod stored;
 
 use std::path::{Path, PathBuf};
 
@@ -14,6 +15,7 @@ use store::sqlite::ReadOnly;
 
 use crate::audit::{self, Beside, Report};
 use files::{Beginning, FileNames};
+use stored::StoredFiles;
 
 pub use restore::{Old, Restored, restore};
 
@@ -46,6 +48,9 @@ pub struct Made {
     /// Entries that a signed checkpoint vouches for.
     pub n_sealed: u64,
     pub n_bytes: u64,
+    /// Files whose bytes lie beside the database, and their bytes.
+    pub n_files: u64,
+    pub n_file_bytes: u64,
 }
 
 /// A copy that does not match the checkpoints.
@@ -80,13 +85,18 @@ pub fn make(
     };
     let database = ReadOnly::open(data)?;
     let beginning = Beginning::create(&target)?;
+    let names = FileNames::of(&target);
+    // Before the database, so that a file that is removed meanwhile is not missed.
+    let mut stored = StoredFiles::begin(data, &names.files)?;
+    stored.copy(&database.kept_files()?)?;
     let copying = &mut |done, all| progress(BackupStage::Copying, done, all);
     let cannot = || format!("cannot write {}", beginning.path().display());
     database.copy_to(beginning.path(), copying).with_context(cannot)?;
     beginning.sync().with_context(cannot)?;
     let report = verify(beginning.path(), &beside, progress)?;
+    let (n_files, n_file_bytes) =
+        stored.finish(&ReadOnly::open_file(beginning.path())?.kept_files()?)?;
     let digest = files::digest(beginning.path()).with_context(cannot)?;
-    let names = FileNames::of(&target);
     let file_name = target.file_name().unwrap_or_default().to_string_lossy();
     let public = [
         (&names.checkpoint, beside.newest),
@@ -104,7 +114,7 @@ pub fn make(
     let n_bytes = beginning.n_bytes().with_context(cannot)?;
     beginning.finish(&target)?;
     let Report { n_entries, n_sealed, .. } = report;
-    Ok(Made { file: target, made_at: now, n_entries, n_sealed, n_bytes })
+    Ok(Made { file: target, made_at: now, n_entries, n_sealed, n_bytes, n_files, n_file_bytes })
 }
 
 fn target(to: &Path, now: Time) -> Result<PathBuf> {

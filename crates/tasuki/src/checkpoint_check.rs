@@ -6,7 +6,7 @@ use std::path::Path;
 
 use adapters::checkpoint_file::{self, Newest};
 use anyhow::{Context, Result};
-use engine::ledger::fork::{Behind, Doubt};
+use engine::ledger::behind::{Behind, Doubt};
 use engine::ports::store::{Sealed, Sequenced, Snapshot};
 use protocol::checkpoint::{Checkpoint, Verifier};
 use protocol::fork::Lost;
@@ -52,8 +52,9 @@ pub fn behind(
     let cannot = || format!("cannot compare {} with its checkpoint", folder.display());
     let verifier = Verifier::new(verifier_key).with_context(cannot)?;
     let origin = verifier_key.split('+').next().unwrap_or_default();
-    let vouched = |found: Newest| Vouched::new(&found, &verifier, origin);
-    let beside = vouched(checkpoint_file::newest_of(folder).with_context(cannot)?);
+    let vouched = |found: Newest, place: &str| Vouched::new(&found, &verifier, origin, place);
+    let found = checkpoint_file::newest_of(folder).with_context(cannot)?;
+    let beside = vouched(found, &folder.display().to_string());
     let is_unreached = witnesses.iter().any(|one| matches!(one, Testimony::Unreached));
     let differing = witnesses.iter().filter_map(|one| match one {
         Testimony::Differs { size } => Some(*size),
@@ -61,7 +62,7 @@ pub fn behind(
     });
     let differing = differing.max();
     let witnesses = witnesses.into_iter().filter_map(|one| match one {
-        Testimony::Notes(found) => Some(vouched(found)).filter(|it| it.has_notes),
+        Testimony::Notes(found) => Some(vouched(found, "a witness")).filter(|it| it.has_notes),
         Testimony::Differs { .. } | Testimony::Unreached => None,
     });
     let witnesses: Vec<_> = witnesses.collect();
@@ -98,17 +99,18 @@ pub fn behind(
 }
 
 impl Vouched {
-    fn new(found: &Newest, verifier: &Verifier, origin: &str) -> Self {
-        let ours = |note: &String| {
-            let opened = opened(note, verifier, origin);
+    fn new(found: &Newest, verifier: &Verifier, origin: &str, place: &str) -> Self {
+        let ours = |note: Option<&String>, file: &str| {
+            let opened = opened(note?, verifier, origin);
             if opened.is_none() {
-                tracing::warn!("a checkpoint outside the database is not signed with our key");
+                tracing::warn!("the file {file} in {place} is not signed with our key");
             }
             opened
         };
         let (note, logged) = (found.note.as_ref(), found.logged.as_ref());
         let has_notes = note.is_some() || logged.is_some();
-        Self { newest: note.and_then(ours), logged: logged.and_then(ours), has_notes }
+        let newest = ours(note, checkpoint_file::NEWEST_FILE);
+        Self { newest, logged: ours(logged, checkpoint_file::LOG_FILE), has_notes }
     }
 }
 

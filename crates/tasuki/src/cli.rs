@@ -14,6 +14,7 @@ mod detect;
 mod doctor;
 mod ending;
 mod fields;
+mod file;
 mod graph;
 mod handoff;
 mod ledger;
@@ -25,7 +26,9 @@ mod offer;
 mod outbox;
 mod own_name;
 mod package_story;
+mod pages;
 mod progress_story;
+mod question;
 mod queue;
 mod queue_list;
 mod reach;
@@ -81,8 +84,10 @@ enum Command {
     Teamspace(teamspace::TeamspaceArgs),
     /// Hand work over: every action, lists, stories and a live view.
     Handoff(handoff::HandoffArgs),
-    /// Show which handoffs wait for you, for what, and until when.
+    /// Show which handoffs and questions wait for you, for what, and until when.
     Todo(todo::TodoArgs),
+    /// Ask a person, answer, and go on with the answer.
+    Question(question::QuestionArgs),
     /// Look into your inbox: shown messages count as delivered, shown notices as read.
     Inbox(message::InboxArgs),
     /// Send, answer, read and find messages.
@@ -97,6 +102,8 @@ enum Command {
     Report(report::ReportArgs),
     /// Chat in this terminal, as a customer or as the person who answers.
     Chat(chat::ChatArgs),
+    /// Store, get and list files: attachments of messages and artifacts of handoffs.
+    File(file::FileArgs),
     /// Post events of the ledger to a URL, and look after such webhooks.
     Webhook(webhook::WebhookArgs),
     /// List effects that are not done, and retry those that were given up.
@@ -229,6 +236,8 @@ async fn dispatch(command: Command) -> Result<u8> {
         Command::Transfer(args) => transfer::run(args).await,
         Command::Report(args) => report::run(args).await,
         Command::Chat(args) => chat::run(args).await,
+        Command::File(args) => file::run(args).await,
+        Command::Question(args) => question::run(args).await,
         Command::Webhook(args) => webhook::run(args).await,
         Command::Outbox(args) => outbox::run(args).await,
         Command::Todo(args) => todo::run(args).await,

@@ -169,29 +169,26 @@ impl Client {
     }
 
     pub async fn call(&self, call: Call) -> Result<Answer> {
-        let response = self.send(&call, &[]).await?;
-        let status = response.status().as_u16();
-        let mut body = response.into_body();
-        let mut bytes = Vec::new();
-        while let Some(frame) = body.frame().await {
-            let frame = frame.context("the answer broke off")?;
-            bytes.extend(frame.data_ref().into_iter().flatten());
-            if bytes.len() > ANSWER_BYTES_MAX {
-                bail!("the answer is longer than {ANSWER_BYTES_MAX} bytes");
-            }
-        }
-        let body = serde_json::from_slice(&bytes);
-        let is_json = body.is_ok() || bytes.is_empty();
-        Ok(Answer { status, body: body.unwrap_or(Value::Null), is_json })
+        read(self.send(&call, &[], None).await?).await
+    }
+
+    /// A call whose body is no JSON.
+    pub async fn call_with_bytes(&self, call: &Call, bytes: Bytes) -> Result<Answer> {
+        read(self.send(call, &[], Some(bytes)).await?).await
     }
 
     /// An answer that continues, such as a live stream.
     pub async fn open(&self, call: &Call, headers: &[(&str, String)]) -> Result<Response<Body>> {
-        self.send(call, headers).await
+        self.send(call, headers, None).await
     }
 
-    async fn send(&self, call: &Call, headers: &[(&str, String)]) -> Result<Response<Body>> {
-        let request = self.request(call, headers)?;
+    async fn send(
+        &self,
+        call: &Call,
+        headers: &[(&str, String)],
+        bytes: Option<Bytes>,
+    ) -> Result<Response<Body>> {
+        let request = self.request(call, headers, bytes)?;
         match &self.transport {
             Transport::InProcess(router) => {
                 let mut request = request.map(Body::new);
@@ -208,7 +205,12 @@ impl Client {
         }
     }
 
-    fn request(&self, call: &Call, headers: &[(&str, String)]) -> Result<Request<Full<Bytes>>> {
+    fn request(
+        &self,
+        call: &Call,
+        headers: &[(&str, String)],
+        bytes: Option<Bytes>,
+    ) -> Result<Request<Full<Bytes>>> {
         let host = match &self.transport {
             Transport::Network(remote) => remote.address(),
             Transport::InProcess(_) | Transport::Socket(_) => "tasuki",
@@ -230,15 +232,36 @@ impl Client {
         for (name, value) in headers {
             request = request.header(*name, value);
         }
-        let body = match &call.body {
-            Some(body) => {
+        let body = match (bytes, &call.body) {
+            (Some(bytes), _) => {
+                request = request.header("content-type", "application/octet-stream");
+                bytes
+            }
+            (None, Some(body)) => {
                 request = request.header("content-type", "application/json");
                 Bytes::from(body.to_string())
             }
-            None => Bytes::new(),
+            (None, None) => Bytes::new(),
         };
         request.body(Full::new(body)).context("the request cannot be written down")
     }
+}
+
+/// The whole answer.
+async fn read(response: Response<Body>) -> Result<Answer> {
+    let status = response.status().as_u16();
+    let mut body = response.into_body();
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.context("the answer broke off")?;
+        bytes.extend(frame.data_ref().into_iter().flatten());
+        if bytes.len() > ANSWER_BYTES_MAX {
+            bail!("the answer is longer than {ANSWER_BYTES_MAX} bytes");
+        }
+    }
+    let body = serde_json::from_slice(&bytes);
+    let is_json = body.is_ok() || bytes.is_empty();
+    Ok(Answer { status, body: body.unwrap_or(Value::Null), is_json })
 }
 
 /// Percent-encodes what a person typed, for one step of a path or one value of a query.

@@ -36,6 +36,12 @@ pub const FILE_NAME: &str = "tasuki.toml";
 /// Ten times as slow is slow enough.
 const PACE_PERCENT_MAX: u32 = 1_000;
 
+/// The largest file, unless the operator says otherwise: a scanned contract or a short screen
+/// recording.
+const FILE_MIB: u32 = 25;
+
+const MIB: u64 = 1024 * 1024;
+
 /// As long as a question may wait.
 const TIMEOUT_SECONDS_MAX: u32 = 86_400;
 
@@ -169,11 +175,19 @@ pub struct Limits {
 pub struct Storage {
     /// When less is free, only operators and what ends something may write; 0 is no reserve.
     pub reserve_mib: u32,
+    /// The largest file that can be stored.
+    pub file_mib: u32,
 }
 
 impl Default for Storage {
     fn default() -> Self {
-        Self { reserve_mib: 256 }
+        Self { reserve_mib: 256, file_mib: FILE_MIB }
+    }
+}
+
+impl Storage {
+    pub fn file_bytes_max(&self) -> u64 {
+        u64::from(self.file_mib) * MIB
     }
 }
 
@@ -404,6 +418,7 @@ impl Config {
                 array_items_max: limits.json_array_items,
                 object_keys_max: limits.json_object_keys,
                 free_text: &[],
+                free_below: &[],
             },
             rate: RateLimit {
                 per_minute: at_least_one(limits.requests_per_second.saturating_mul(60)),

@@ -13,6 +13,7 @@ use adapters::artifacts::Artifacts;
 use adapters::audit_log::log::Log;
 use adapters::checkpoint_file::{CheckpointFiles, CheckpointPlaces};
 use adapters::effect_runner::EffectRunner;
+use adapters::files::FileFolder;
 use adapters::webhook::Webhook;
 use adapters::{audit_log, checkpoint_file, ledger_key};
 use anyhow::{Context, Result, bail};
@@ -94,7 +95,8 @@ impl Node {
         let checkpoints = CheckpointPlaces { beside, witness, http: witnesses.http.clone() };
         sign_rows_once(&config.data, &signer)?;
         let row_key = signer.row_key();
-        let engine = Engine::new(Arc::new(store), Arc::new(SystemClock), ids)
+        let engine = Engine::new(Arc::new(store), Arc::new(SystemClock), ids);
+        let engine = keeping_files(config, engine)?
             .asking_with(signer.reply_key())
             .sealing_cursors_with(signer.cursor_key())
             .authenticating_rows_with(row_key.clone())
@@ -189,6 +191,14 @@ fn api(
     })
 }
 
+/// Files lie in a folder beside the database.
+fn keeping_files(config: &Config, engine: Engine) -> Result<Engine> {
+    let cannot = || format!("cannot use the files in {}", config.data.display());
+    let folder = FileFolder::open(&config.data).with_context(cannot)?;
+    let uploads = folder.open_uploads().with_context(cannot)?;
+    Ok(engine.keeping_files(Arc::new(folder), uploads, config.storage.file_bytes_max()))
+}
+
 /// What runs beside the engine: the logs, the scrub, and the count of what is used.
 fn followers(
     config: &Config,
@@ -202,10 +212,16 @@ fn followers(
     let mut followers: Vec<_> = Log::ALL.map(|log| tokio::spawn(follow(log))).into();
     let rows_per_second = config.ledger.scrub_rows_per_second;
     let scrub = audit::scrub::run(engine(), data(), row_key, rows_per_second, stopped.clone());
+    let files = audit::file_scrub::run(engine(), data(), rows_per_second, stopped.clone());
     let stored = usage::count_stored(engine(), data(), n_uncounted, stopped.clone());
     let reserve_mib = config.storage.reserve_mib;
     let reserve = usage::keep_reserve(engine(), data(), reserve_mib, stopped.clone());
-    followers.extend([tokio::spawn(scrub), tokio::spawn(stored), tokio::spawn(reserve)]);
+    followers.extend([
+        tokio::spawn(scrub),
+        tokio::spawn(files),
+        tokio::spawn(stored),
+        tokio::spawn(reserve),
+    ]);
     followers
 }
 
@@ -234,7 +250,7 @@ fn check_schema(folder: &Path) -> Result<()> {
 /// Before the first entry, so that a ledger without checkpoints is known to lack them. The rows are
 /// marked as signed after this, so an empty ledger that is marked has had its checkpoints.
 fn begin_checkpoints(folder: &Path, beside: &CheckpointFiles, signer: &Signer) -> Result<()> {
-    let was_started = ledger_key::has_signed_rows(folder, signer.key_name())?;
+    let was_started = ledger_key::has_signed_rows(folder)?;
     if !was_started && checkpoint_file::is_new(folder)? {
         let (origin, root) = (signer.key_name().to_owned(), Edge::empty().root());
         beside.begin(&signer.sign(&Checkpoint { origin, size: 0, root }))?;
@@ -251,16 +267,17 @@ fn check_complete(check: &Completeness, engine: &Engine) -> Result<()> {
     Ok(())
 }
 
-/// Signs the rows of an older release, or of a backup that came without its key. Snapshots that do
-/// not follow from the ledger are not signed, and so are not believed.
+/// Signs the rows of an older release, or of a ledger whose key was lost: once, as the key says
+/// from then on. Snapshots that do not follow from the ledger are not signed, and so are not
+/// believed.
 fn sign_rows_once(folder: &Path, signer: &Signer) -> Result<()> {
-    if ledger_key::has_signed_rows(folder, signer.key_name())? {
+    if ledger_key::has_signed_rows(folder)? {
         return Ok(());
     }
     if ReadOnly::open(folder)?.newest()? > 0 {
         tracing::warn!(
-            file = ledger_key::SIGNED_FILE,
-            "it does not name the key: the rows are compared with the ledger and signed again"
+            file = ledger_key::KEY_FILE,
+            "no row is signed with this key yet: all rows are compared with the ledger and signed"
         );
     }
     let doubtful = audit::doubtful_streams(folder)?;
@@ -268,7 +285,7 @@ fn sign_rows_once(folder: &Path, signer: &Signer) -> Result<()> {
         tracing::error!("the snapshot of {subject} in {teamspace} is not believed: it is wrong");
     }
     sign_rows(folder, &signer.row_key(), &doubtful)?;
-    Ok(ledger_key::mark_rows_signed(folder, signer.key_name())?)
+    Ok(ledger_key::mark_rows_signed(folder)?)
 }
 
 /// The scripted agent, if it runs here, and the channel to reach it.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use engine::ledger::fork::Doubt;
+use engine::ledger::behind::Doubt;
 use gateways::http::unanswered;
 use gateways::listen::{self, ConnectionLimits, Endpoint, Host};
 use gateways::tls::{self, TlsError, TlsFiles};

@@ -43,6 +43,9 @@ pub fn fill(engine: &Engine, folder: &Path) -> Result<u64> {
             tracing::error!(%error, "{} has the quotas of the server", stream.teamspace);
         }
     }
+    for counted in database.stored_files()? {
+        engine.usage().count_stored(&counted);
+    }
     engine.usage().set_counting(true);
     Ok(database.newest()?)
 }

@@ -10,7 +10,7 @@ use adapters::checkpoint_file::{self, Newest, size_of};
 use adapters::remote_witness::RemoteWitness;
 use anyhow::{Context, Result};
 use engine::Engine;
-use engine::ledger::fork::{Behind, Doubt};
+use engine::ledger::behind::{Behind, Doubt};
 use engine::ledger::seal::NotKept;
 use protocol::checkpoint::{Signer, Verifier};
 use protocol::fork::Lost;

@@ -86,8 +86,8 @@ pub async fn look(
     check_size(reference, reading.before.size_bytes)?;
     loop {
         match hashing.run(move |buffer| reading.slice(buffer)).await?? {
-            Progress::More(more) => reading = more,
-            Progress::End(content) => return Ok(content),
+            FileProgress::More(more) => reading = more,
+            FileProgress::End(content) => return Ok(content),
         }
     }
 }
@@ -257,7 +257,7 @@ pub struct FileReading {
     hasher: Sha256,
 }
 
-pub enum Progress {
+pub enum FileProgress {
     More(FileReading),
     End(Content),
 }
@@ -265,11 +265,11 @@ pub enum Progress {
 impl FileReading {
     /// Reads a few buffers, and then rests as long: even a thread of the lowest priority delays
     /// others until it is preempted. A file that grows is given up at once.
-    pub fn slice(mut self, buffer: &mut [u8]) -> Result<Progress, Finding> {
+    pub fn slice(mut self, buffer: &mut [u8]) -> Result<FileProgress, Finding> {
         let at_work = Stopwatch::start();
         for _ in 0..BUFFERS_PER_SLICE {
             match self.file.read(buffer) {
-                Ok(0) => return self.end().map(Progress::End),
+                Ok(0) => return self.end().map(FileProgress::End),
                 Ok(n) => {
                     self.hasher.update(&buffer[..n]);
                     self.n_read += n as u64;
@@ -285,7 +285,7 @@ impl FileReading {
             }
         }
         at_work.rest(REST_MAX);
-        Ok(Progress::More(self))
+        Ok(FileProgress::More(self))
     }
 
     /// Past the cache, some file systems read only whole blocks of their own size.

@@ -107,7 +107,9 @@ impl Log {
                 | Subject::Graph(_)
                 | Subject::Subscription(_)
                 | Subject::Session(_)
+                | Subject::File(_)
                 | Subject::Webhook(_)
+                | Subject::Question(_)
                 | Subject::Ledger,
             ) => false,
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use regex::Regex;
 use serde_json::{Map, Value};
 
-use super::{BYTES_MAX, EXPECTED, SPAN_MAX, SPAN_MIN};
+use super::keywords::{BYTES_MAX, EXPECTED, SPAN_MAX, SPAN_MIN};
 use crate::time::Span;
 
 /// The index of a node.

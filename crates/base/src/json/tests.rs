@@ -77,6 +77,22 @@ fn what_people_wrote_in_a_chat_is_kept() {
     }
 }
 
+/// The message of a model: its tools have arguments of any name.
+#[test]
+fn all_texts_below_a_key_are_kept() {
+    let turn = Bounds { free_below: &["turn"], ..Bounds::default() };
+    let body = r#"{"turn":{"content":["\u202b",{"a":{"b":"\u001b"}}]}}"#;
+    assert!(parse(body.as_bytes(), &turn).is_ok());
+    for (document, expected) in [
+        (r#"{"turn":{"a":"\u0000"}}"#, "turn.a: expected text without the character U+0000"),
+        (r#"{"turn":{"\u202e":1}}"#, "turn: expected text without the character U+202E"),
+        (r#"{"form":"\u202e"}"#, "form: expected text without the character U+202E"),
+    ] {
+        let error = parse(document.as_bytes(), &turn).unwrap_err();
+        assert_eq!(error.to_string(), expected, "{document}");
+    }
+}
+
 #[test]
 fn numbers_that_readers_would_round_are_refused() {
     for text in [
@@ -195,6 +211,7 @@ const SMALL: Bounds = Bounds {
     array_items_max: 3,
     object_keys_max: 2,
     free_text: &[],
+    free_below: &[],
 };
 
 fn check(document: &str, expected: &str) {

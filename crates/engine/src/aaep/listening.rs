@@ -12,18 +12,14 @@ use std::collections::{HashMap, VecDeque};
 use std::future::{self, Future};
 use std::sync::Arc;
 
-use aaep::extension::without_marks;
+use aaep::EXTENSION_CONTEXT;
 use aaep::negotiate::{self, Scope, Start};
-use aaep::shape::{Body, Cursor, Delivery, Prepared, Shaper};
-use aaep::{EXTENSION_CONTEXT, read};
+use aaep::shape::{Body, Cursor, Delivery, Shaper};
 use protocol::caller::{Caller, Principal};
 use protocol::codec;
+use protocol::entry_names::changes_sides;
 use protocol::ids::{SessionId, SubscriptionId};
 use protocol::ledger::{Stream, Subject};
-use protocol::narrator::settled::{Moment, Settled};
-use protocol::session::after_loss::in_our_words;
-use protocol::session::event::Said;
-use protocol::session::{self};
 use protocol::step::{self, State};
 use protocol::subscription::{self, Subscription};
 use protocol::time::Time;
@@ -31,11 +27,11 @@ use protocol::time::Time;
 use crate::Engine;
 use crate::aaep::Listeners;
 use crate::aaep::announce::session_stream;
+use crate::ledger::announced::Announced;
 use crate::ledger::feed::Followed;
-use crate::ports::store::{Sequenced, StoreError};
+use crate::ports::store::StoreError;
 
 use announcement_follower::AnnouncementFollower;
-pub(crate) use announcement_follower::{changes_sides, concerns};
 pub use asked::AnswerableQuestions;
 use catch_up::First;
 pub use catch_up::SESSIONS_LOOKED_AT_MAX;
@@ -98,16 +94,6 @@ pub enum Resume {
     After(Cursor),
     /// After the event with this id.
     AfterEvent(String),
-}
-
-/// An event of an entry, and its index there.
-#[derive(Debug)]
-pub struct Announced {
-    pub index: u32,
-    pub event: Arc<Prepared>,
-    /// Set if the server made the event, and not an agent: it tells the other listeners that got a
-    /// question that the question is settled.
-    pub settled: Option<Settled>,
 }
 
 impl ReadyEvent {
@@ -441,43 +427,6 @@ impl Listening {
 fn follower(engine: &Engine, caller: &Caller, from: Cursor) -> AnnouncementFollower {
     let cursor = from.sequence.saturating_sub(1);
     AnnouncementFollower::new(&engine.feed, caller.teamspace.clone(), cursor)
-}
-
-/// The events of an entry, ready for all listeners.
-pub(crate) fn announced(sequenced: &Sequenced) -> Vec<Announced> {
-    let entry = &sequenced.entry;
-    let (Subject::Session(session), Some(text)) = (&entry.stream.subject, entry.body.text()) else {
-        return Vec::new();
-    };
-    let decoded = codec::decode(&entry.name, entry.version, text);
-    let Ok(step::Event::Session(event)) = decoded else { return Vec::new() };
-    if let session::Event::Announced(announced) = &event {
-        let is_from_producer = entry.actor.starts_with("agent:");
-        let prepared = |(index, said): (u32, &Said)| {
-            let cleaned = match (announced.after_loss, is_from_producer) {
-                (true, _) => Some(in_our_words(said.text())?),
-                (false, true) => without_marks(said.text()),
-                (false, false) => None,
-            };
-            let text = cleaned.as_deref().unwrap_or(said.text());
-            let event = read::read(text).ok()?;
-            let event = Arc::new(Prepared::new(text.into(), &event));
-            Some(Announced { index, event, settled: None })
-        };
-        return (0..).zip(&announced.events).filter_map(prepared).collect();
-    }
-    let settled = Settled::of(&event);
-    let moment = Moment { session, at: entry.at, hash: &entry.hash };
-    settled.and_then(|settled| settling(settled, moment)).into_iter().collect()
-}
-
-/// As urgent as the question: a slow listener would otherwise still see it as open.
-fn settling(settled: Settled, moment: Moment<'_>) -> Option<Announced> {
-    let text = settled.told(moment);
-    let event = read::read(&text).ok()?;
-    let mut prepared = Prepared::new(text.as_str().into(), &event);
-    prepared.is_critical = true;
-    Some(Announced { index: 0, event: Arc::new(prepared), settled: Some(settled) })
 }
 
 pub(crate) fn subscription_stream(caller: &Caller, id: &SubscriptionId) -> Stream {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use protocol::caller::Caller;
 use protocol::conversation::{Conversation, Event as ConversationEvent};
+use protocol::entry_names::changes_sides;
 use protocol::ids::{AgentId, ConversationId, SessionId, TeamspaceId};
 use protocol::ledger::{Entry, Stream, Subject};
 use protocol::narrator::{self, Cause, HandoverRequest, QueuePlace};
@@ -29,12 +30,12 @@ use tokio::sync::watch;
 use crate::Engine;
 use crate::aaep::Sessions;
 use crate::aaep::announce::session_stream;
-use crate::aaep::listening::changes_sides;
 use crate::aaep::session_handoffs::may_request;
+use crate::ledger::announced::changes_sides;
 use crate::ledger::backlog::Done;
 use crate::ledger::durable_follower::{self, Begins, Loop};
 use crate::ledger::feed::Followed;
-use crate::ports::store::StoreError;
+use crate::ports::store::{StoreError, StoreReads};
 use crate::road::submit::SubmitError;
 
 /// The pause is too short to be noticed.
@@ -107,7 +108,9 @@ impl Sessions<'_> {
                 | Subject::Token(_)
                 | Subject::Graph(_)
                 | Subject::Subscription(_)
+                | Subject::File(_)
                 | Subject::Webhook(_)
+                | Subject::Question(_)
                 | Subject::Message(_)
                 | Subject::Teamspace
                 | Subject::Ledger => 0,
@@ -307,7 +310,9 @@ fn may_need_action(entry: &Entry) -> bool {
         | Subject::Token(_)
         | Subject::Graph(_)
         | Subject::Subscription(_)
+        | Subject::File(_)
         | Subject::Webhook(_)
+        | Subject::Question(_)
         | Subject::Message(_)
         | Subject::Teamspace
         | Subject::Ledger => false,

@@ -15,11 +15,9 @@ use serde_json::json;
 
 use crate::aaep::sessions::Question;
 use crate::loops::Outbox;
-use crate::loops::deliver::Delivery;
-use crate::loops::destinations::CallFailure;
-use crate::loops::outbox::Adapter;
+use crate::ports::adapter::{Adapter, CallFailure, Delivery};
 use crate::ports::outbox::Claimed;
-use crate::ports::store::StoreError;
+use crate::ports::store::{StoreError, StoreWrites};
 use crate::road::submit::SubmitError;
 
 /// The type of what is sent.

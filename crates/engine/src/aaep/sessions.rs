@@ -8,9 +8,9 @@ use protocol::conversation::Conversation;
 use protocol::ids::TeamspaceId;
 use protocol::ledger::{Stream, Subject};
 use protocol::session::Event;
-use protocol::session::command::{Given, Response};
 use protocol::session::event::{Answered, Said, TimedOut};
 use protocol::session::state::{EventPlace, Session, hold_key};
+use protocol::session::{Given, Response};
 use protocol::step::{self, State};
 use protocol::time::{Span, Time};
 use protocol::{codec, hidden};
@@ -68,11 +68,6 @@ pub enum Question {
     Erased {
         at: Time,
     },
-}
-
-/// Whether an entry settles a question.
-pub(crate) fn settles(name: &str) -> bool {
-    matches!(name, "session.answered" | "session.timed_out" | "session.withdrawn")
 }
 
 impl Sessions<'_> {

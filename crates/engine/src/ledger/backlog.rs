@@ -23,7 +23,7 @@ pub(crate) struct Backlog {
     teamspaces: BTreeMap<TeamspaceId, Waiting>,
     /// The teamspace whose turn was last.
     served: Option<TeamspaceId>,
-    turn: Option<Turn>,
+    turn: Option<TeamspaceTurn>,
 }
 
 #[derive(Debug, Default)]
@@ -36,7 +36,7 @@ struct Waiting {
 }
 
 #[derive(Debug)]
-struct Turn {
+struct TeamspaceTurn {
     teamspace: TeamspaceId,
     entries: Vec<u64>,
 }
@@ -115,7 +115,7 @@ impl Backlog {
     }
 
     pub fn done(&mut self, done: Done) {
-        let Some(Turn { teamspace, entries }) = self.turn.take() else { return };
+        let Some(TeamspaceTurn { teamspace, entries }) = self.turn.take() else { return };
         let waiting = self.teamspaces.entry(teamspace.clone()).or_default();
         for seq in entries.into_iter().skip(done.n_entries).rev() {
             waiting.entries.push_front(seq);
@@ -134,7 +134,7 @@ impl Backlog {
         first.chain(in_turn).min().map_or(newest, |first| first - 1)
     }
 
-    fn next_turn(&mut self) -> Option<Turn> {
+    fn next_turn(&mut self) -> Option<TeamspaceTurn> {
         loop {
             let teamspace = self.next_teamspace()?;
             self.served = Some(teamspace.clone());
@@ -145,7 +145,7 @@ impl Backlog {
             }
             let n_entries = waiting.entries.len().min(TURN_ENTRIES_MAX);
             let entries = waiting.entries.drain(..n_entries).collect();
-            return Some(Turn { teamspace, entries });
+            return Some(TeamspaceTurn { teamspace, entries });
         }
     }
 

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use crate::Engine;
 use crate::ledger::backlog::{Backlog, Done};
 use crate::ledger::feed::{Followed, Follower, PAGE_ENTRIES_MAX, is_full};
-use crate::ports::store::{Sequenced, StoreError};
+use crate::ports::store::{Sequenced, StoreError, StoreWrites};
 use crate::road::submit::SubmitError;
 
 /// The cursor is written after at most this many entries that need no action.

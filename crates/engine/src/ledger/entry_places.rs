@@ -24,7 +24,7 @@ const LATE_AFTER: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub(crate) struct EntryPlaces {
     remembers: Remembers,
-    known: Mutex<Known>,
+    known: Mutex<KnownEntries>,
     /// There are followers to be woken late.
     is_late: Notify,
 }
@@ -38,7 +38,7 @@ pub(crate) enum Remembers {
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownEntries {
     /// Entries up to this one were committed before the start. `None` until the first commit.
     seen_after: Option<u64>,
     newest: u64,
@@ -105,7 +105,7 @@ impl EntryPlaces {
                 None => known.teamspaces.entry(teamspace.clone()).or_default().push(seq),
             }
         }
-        let Known { teamspaces, late, has_waker, .. } = &mut *known;
+        let KnownEntries { teamspaces, late, has_waker, .. } = &mut *known;
         for (teamspace, seq) in entries {
             let places = teamspaces.get(teamspace);
             // Once for all entries of a group.
@@ -166,7 +166,7 @@ impl EntryPlaces {
         NextPlace::From { first, last: close.last().copied().unwrap_or(first) }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, KnownEntries> {
         self.known.lock().expect("nothing panics while holding the places")
     }
 }

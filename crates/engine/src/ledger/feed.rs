@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use aaep::cursor::Cursor;
 use bytes::Bytes;
 use protocol::canonical;
+use protocol::entry_names::settles_question;
 use protocol::ids::TeamspaceId;
 use protocol::ledger::Erased;
 use protocol::sealed_cursor::{CursorKey, Purpose, Scope};
@@ -19,9 +20,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
-use crate::aaep::listening::{self, Announced};
-use crate::aaep::sessions;
 use crate::ledger::Ledger;
+use crate::ledger::announced::{self, Announced};
 use crate::ledger::entry_places::{EntryPlaces, NextPlace, Remembers};
 use crate::loops::webhooks::Webhooks;
 use crate::ports::store::{Listener, Sequenced, Store, StoreError, StoreReads};
@@ -221,7 +221,7 @@ impl Listener for Tail {
         access.update(&entries);
         settings.update(&entries);
         graphs.update(&entries);
-        let settles = entries.iter().any(|one| sessions::settles(&one.entry.name));
+        let settles = entries.iter().any(|one| settles_question(&one.entry.name));
         let erases = entries.iter().any(|one| one.entry.name == Erased::NAME);
         let before = entries.first().map_or(newest, |entry| entry.seq) - 1;
         let entries: Vec<_> = entries.into_iter().map(Followed::new).map(Arc::new).collect();
@@ -244,7 +244,7 @@ impl Listener for Tail {
         }
         let ours = entries.iter().map(|followed| &followed.sequenced);
         self.teamspaces.committed((before, newest), ours.clone().map(placed));
-        let concerning = ours.filter(|one| listening::concerns(&one.entry));
+        let concerning = ours.filter(|one| announced::concerns(&one.entry));
         self.announced.committed((before, newest), concerning.map(placed));
     }
 }
@@ -445,7 +445,7 @@ impl Followed {
 
     /// The events that it announces, ready for all listeners; none if it is about something else.
     pub fn announced(&self) -> &[Announced] {
-        self.announced.get_or_init(|| listening::announced(&self.sequenced))
+        self.announced.get_or_init(|| announced::announced(&self.sequenced))
     }
 
     /// The cursor of this entry, for members of its teamspace.

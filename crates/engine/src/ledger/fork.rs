@@ -5,68 +5,20 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use protocol::caller::Caller;
-use protocol::fork::{Fork, Lost};
+use protocol::fork::Fork;
 use protocol::ledger::Stream;
 use protocol::step::Command;
 use protocol::time::{Span, Time};
 use tokio::sync::{Mutex, watch};
 
 use crate::ledger::Ledger;
-use crate::ports::store::StoreError;
+use crate::ledger::behind::{Behind, Doubt};
+use crate::ports::store::{StoreError, StoreWrites};
 use crate::road::submit::{Key, SubmitError};
 
 /// How long one successful write shows that the ledger can be written to. A probe that comes every
 /// second costs a sync every ten, and a load balancer hears of a full disk after a few probes.
 const TRIAL_EVERY: Span = Span::from_millis(10_000);
-
-/// The size of the ledger, and the checkpoint that it does not match.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub struct Behind {
-    pub ledger_size: u64,
-    /// The ledger is shorter than this, or has another root at this size. Without a witness, all
-    /// that there is.
-    pub lost: Lost,
-    pub doubt: Doubt,
-}
-
-/// Why the ledger may not be complete.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Doubt {
-    /// A checkpoint vouches for entries that are missing or differ.
-    Lost,
-    /// The checkpoints outside the database, which must be there, are missing or not of our key.
-    NoWitness,
-    /// A witness does not answer, so it is not known whether it vouches for more.
-    Unreached,
-    /// Entries after the last checkpoint were not written by this server.
-    Foreign,
-}
-
-impl std::fmt::Display for Behind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (size, lost) = (self.ledger_size, self.lost.size);
-        match self.doubt {
-            Doubt::Lost => {
-                write!(f, "the ledger has {size} entries and is behind a checkpoint of {lost}")
-            }
-            Doubt::Foreign => write!(
-                f,
-                "the ledger has {size} entries, and some of those after its last checkpoint were \
-                 not written by this server"
-            ),
-            Doubt::NoWitness => write!(
-                f,
-                "the ledger has {size} entries, and checkpoints outside the database that would \
-                 show whether they are all are missing or not signed with its key"
-            ),
-            Doubt::Unreached => write!(
-                f,
-                "the ledger has {size} entries, and its witness does not answer whether they are \
-                 all"
-            ),
-        }
-    }
-}
 
 /// Whether the ledger is complete.
 #[derive(Debug)]
@@ -174,7 +126,9 @@ impl Ledger<'_> {
                 | Command::Graph(_)
                 | Command::Subscription(_)
                 | Command::Session(_)
+                | Command::File(_)
                 | Command::Webhook(_)
+                | Command::Question(_)
                 | Command::Erase { .. },
                 Some(behind),
             ) => Err(behind),

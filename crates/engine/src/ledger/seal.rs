@@ -11,9 +11,9 @@ use protocol::time::Span;
 use tokio::sync::watch;
 
 use crate::Engine;
+use crate::ledger::behind::{Behind, Doubt};
 use crate::ledger::feed::Follower;
-use crate::ledger::fork::{Behind, Doubt};
-use crate::ports::store::{Sealed, StoreError};
+use crate::ports::store::{Sealed, StoreError, StoreWrites};
 
 /// The newest entries may be unsealed for this long.
 const LAG_MAX: Span = Span::from_millis(1_000);

@@ -17,7 +17,7 @@ use tokio::sync::{Notify, watch};
 
 use crate::Engine;
 use crate::loops::Queues;
-use crate::ports::store::{ListOf, StoreError};
+use crate::ports::store::{ListOf, StoreError, StoreReads};
 use crate::read::query::LIST_ROWS_MAX;
 use crate::road::submit::SubmitError;
 use crate::turns::in_turn;

@@ -1,44 +1,24 @@
 //! Delivers what was said in a conversation to the endpoint of its holder: at least once, in order,
 //! and never to a former holder. The holder's answer counts for the epoch of the delivery.
 
-use std::future::Future;
-use std::pin::Pin;
-
 use protocol::caller::{Caller, Principal};
 use protocol::conversation::command::TurnAnswer;
-use protocol::conversation::turn_delivery::{TranscriptLine, Turn};
-use protocol::ids::{AgentId, TeamspaceId};
+use protocol::conversation::transcript_line::TranscriptLine;
+use protocol::conversation::turn_delivery::Turn;
 use protocol::step::Command;
-use protocol::time::{Span, Time};
+use protocol::time::Span;
 use protocol::tools::transcript::HISTORY_LINES_MAX;
 use protocol::{canonical, conversation};
 
 use crate::loops::Outbox;
-use crate::loops::destinations::CallFailure;
-use crate::loops::outbox::Adapter;
+use crate::ports::adapter::{Adapter, CallFailure, Delivery};
 use crate::ports::outbox::Claimed;
-use crate::ports::store::StoreError;
+use crate::ports::store::{StoreError, StoreWrites};
 use crate::road::submit::{Key, SubmitError};
 
 /// A customer waits for an answer, so even an endpoint that was down for an hour is retried four
 /// times a minute.
 const RETRY_AFTER_MAX: Span = Span::from_millis(15_000);
-
-/// Where to deliver, and what.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Delivery {
-    pub url: String,
-    pub teamspace: TeamspaceId,
-    pub agent: AgentId,
-    /// The same for each try.
-    pub id: String,
-    /// When it is tried.
-    pub at: Time,
-    pub body: String,
-}
-
-/// The result: the agent's answer, if it gives one at once, or what went wrong.
-pub type Answered = Pin<Box<dyn Future<Output = Result<Option<TurnAnswer>, CallFailure>> + Send>>;
 
 impl Outbox<'_> {
     /// Delivers to the holder, and records the result.

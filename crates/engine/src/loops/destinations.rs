@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex};
 use protocol::ids::TeamspaceId;
 use protocol::time::{Span, Time};
 
+use crate::ports::adapter::{CallFailure, FailureCause};
+
 /// Calls of one endpoint at once, so that a slow one leaves places for the others.
 pub const CALLS_OF_A_DESTINATION_MAX: usize = 16;
 
@@ -31,56 +33,6 @@ const NO_PLACE_PAUSE: Span = Span::from_millis(1_000);
 /// Endpoints with failures that are remembered for a teamspace. Beyond this, those that are not
 /// paused are forgotten.
 const FAILING_OF_A_TEAMSPACE_MAX: usize = 256;
-
-/// Why a call did not succeed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CallFailure {
-    /// In words that repeat nothing of the URL or the answer.
-    pub detail: String,
-    pub cause: FailureCause,
-    /// The endpoint asked to be left alone for this long.
-    pub retry_after: Option<Span>,
-    /// The status of its answer, if it answered.
-    pub status: Option<u16>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FailureCause {
-    /// It cannot be reached, is overloaded or broken: the next call would likely fail, too.
-    Down,
-    /// It answered, and did not take this call.
-    Refused,
-    /// It was not called.
-    NotTried,
-}
-
-impl CallFailure {
-    pub fn down(detail: impl Into<String>) -> Self {
-        let cause = FailureCause::Down;
-        Self { detail: detail.into(), cause, retry_after: None, status: None }
-    }
-
-    pub fn refused(detail: impl Into<String>) -> Self {
-        let cause = FailureCause::Refused;
-        Self { detail: detail.into(), cause, retry_after: None, status: None }
-    }
-
-    pub fn not_tried(detail: impl Into<String>, retry_after: Span) -> Self {
-        let retry_after = Some(retry_after);
-        let cause = FailureCause::NotTried;
-        Self { detail: detail.into(), cause, retry_after, status: None }
-    }
-
-    /// The endpoint says that it does not exist any more.
-    pub fn is_gone(&self) -> bool {
-        self.status == Some(410)
-    }
-
-    /// The endpoint takes calls, but not with this content.
-    pub fn is_about_content(&self) -> bool {
-        matches!(self.status, Some(400 | 413 | 415 | 422))
-    }
-}
 
 /// An endpoint of a teamspace. The same URL in two teamspaces is two destinations, so that one
 /// teamspace does not pause the calls of another.

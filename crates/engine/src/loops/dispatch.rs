@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use protocol::caller::Caller;
 use protocol::conversation;
+use protocol::entry_names::is_of_transfer;
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::{Entry, Stream, Subject};
 use protocol::step::Command;
@@ -26,7 +27,7 @@ use crate::ledger::backlog::Done;
 use crate::ledger::durable_follower::{self, Begins, DurableFollower, Loop};
 use crate::ledger::feed::{Followed, is_full};
 use crate::loops::Queues;
-use crate::ports::store::{ConversationFilter, ListOf};
+use crate::ports::store::{ConversationFilter, ListOf, StoreReads};
 use crate::read::query::LIST_ROWS_MAX;
 use crate::road::submit::SubmitError;
 
@@ -120,7 +121,7 @@ impl Queues<'_> {
         let teamspace = &entry.stream.teamspace;
         match &entry.stream.subject {
             Subject::Agent(id) => self.engine.roster.forget(teamspace, id),
-            Subject::Conversation(_) if entry.name.starts_with("transfer.") => {
+            Subject::Conversation(_) if is_of_transfer(&entry.name) => {
                 self.engine.roster.apply(entry);
                 self.engine.flows.apply(entry);
             }
@@ -130,7 +131,9 @@ impl Queues<'_> {
             | Subject::Graph(_)
             | Subject::Subscription(_)
             | Subject::Session(_)
+            | Subject::File(_)
             | Subject::Webhook(_)
+            | Subject::Question(_)
             | Subject::Message(_)
             | Subject::Teamspace
             | Subject::Ledger => return,

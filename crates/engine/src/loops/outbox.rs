@@ -3,14 +3,13 @@
 //! is removed by the commit after which the state no longer wants it.
 
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
 use protocol::caller::Caller;
 use protocol::handoff;
 use protocol::handoff::artifact::Seen;
 use protocol::handoff::package::Artifact;
-use protocol::handoff::workq::{Answer, Answered, Degradation, Transfer};
+use protocol::handoff::workq::{Answer, Answered};
 use protocol::ids::TeamspaceId;
 use protocol::ledger::Subject;
 use protocol::step::{self, Command, Effect, EffectKind, State, Work};
@@ -21,13 +20,10 @@ use tokio::task::{self, JoinError, JoinSet};
 
 use crate::Engine;
 use crate::loops::Outbox;
-use crate::loops::deliver::{Answered as Told, Delivery};
-use crate::loops::destinations::{CallFailure, FailureCause};
 use crate::loops::outbox_pools::{LEASE, Pool, Rings};
-use crate::loops::wake::{Taken, WakeCall};
-use crate::loops::webhooks::Post;
+use crate::ports::adapter::{Adapter, CallFailure, FailureCause};
 use crate::ports::outbox::{Claimed, OutboxList, OutboxWrite, Outstanding};
-use crate::ports::store::StoreError;
+use crate::ports::store::{StoreError, StoreWrites};
 use crate::read::query::LIST_ROWS_MAX;
 use crate::road::submit::SubmitError;
 
@@ -47,40 +43,6 @@ const RETRY_AFTER_MAX: Span = Span::from_millis(300_000);
 /// above, after some two days.
 pub const ATTEMPTS_MAX: u32 = 600;
 
-/// Carries out effects outside the server. It may be slow, and it may fail; then it is retried.
-pub trait Adapter: Send + Sync + 'static {
-    /// Looks at artifacts; one answer for each, in any order.
-    fn look(&self, artifacts: Vec<Artifact>) -> Pin<Box<dyn Future<Output = Vec<Seen>> + Send>>;
-
-    /// Asks a work queue to hand items to a new owner; one answer for each. It is asked again after
-    /// a crash, so it must recognise items that were already handed over.
-    fn transfer(&self, transfer: Transfer) -> Pin<Box<dyn Future<Output = Vec<Answered>> + Send>> {
-        Box::pin(std::future::ready(not_configured(transfer)))
-    }
-
-    /// Calls an agent that was sent something critical. It must take seconds, not minutes.
-    fn wake(&self, call: WakeCall) -> Taken;
-
-    /// Tells the holder of a conversation what was said. The same delivery may come again, with the
-    /// same id.
-    fn deliver(&self, delivery: Delivery) -> Told {
-        drop(delivery);
-        Box::pin(std::future::ready(Err(CallFailure::refused("turns cannot be delivered here"))))
-    }
-
-    /// Posts an event to a webhook.
-    fn post(&self, post: Post) -> Taken {
-        drop(post);
-        Box::pin(std::future::ready(Err(CallFailure::refused("webhooks are not called here"))))
-    }
-
-    /// Why a URL is never called as this server is set up, as far as the URL alone tells.
-    fn objection(&self, url: &str, url_use: UrlUse) -> Option<String> {
-        let _ = (url, url_use);
-        None
-    }
-}
-
 /// The adapter, for looks at artifacts that are not in the outbox.
 #[derive(Default)]
 pub(crate) struct CurrentAdapter {
@@ -93,15 +55,6 @@ impl CurrentAdapter {
         // Loops are started once; should they be started again, the first adapter stays.
         let _ = self.adapter.set(adapter);
     }
-}
-
-/// The answer of an adapter without a work queue.
-pub fn not_configured(transfer: Transfer) -> Vec<Answered> {
-    let answer = Answer::Degraded {
-        reason: Degradation::NotConfigured,
-        detail: "no work queue is configured".to_owned(),
-    };
-    transfer.items.into_iter().map(|item| Answered { item, answer: answer.clone() }).collect()
 }
 
 pub(crate) async fn run(
@@ -181,9 +134,13 @@ impl Outbox<'_> {
     /// Looks at artifacts that are not proposed yet. One look at a time: a caller that experiments
     /// must not delay the verification of proposed artifacts. `None` while another look is running,
     /// and for an engine without loops.
-    pub async fn look(self, artifacts: Vec<Artifact>) -> Option<Vec<Seen>> {
+    pub async fn look(self, reader: &Caller, artifacts: Vec<Artifact>) -> Option<Vec<Seen>> {
         let _turn = self.engine.outside.asked.try_lock().ok()?;
-        Some(self.engine.outside.adapter.get()?.look(artifacts).await)
+        let adapter = self.engine.outside.adapter.get()?;
+        let looked = self.engine.files().look(&reader.teamspace, artifacts, Some(reader));
+        let (mut seen, others) = looked.await;
+        seen.extend(adapter.look(others).await);
+        Some(seen)
     }
 
     /// Why a URL is never called as this server is set up. An engine without loops knows nothing.
@@ -246,7 +203,14 @@ impl Outbox<'_> {
         };
         let (command, failure) = match work {
             Work::Look { looked, artifacts } => {
-                let seen = self.while_renewing(claimed, adapter.look(artifacts)).await;
+                let teamspace = &claimed.stream.teamspace;
+                let looking = async {
+                    let looked = self.engine.files().look(teamspace, artifacts, None);
+                    let (mut seen, others) = looked.await;
+                    seen.extend(adapter.look(others).await);
+                    seen
+                };
+                let seen = self.while_renewing(claimed, looking).await;
                 let failure = seen.iter().find_map(|one| one.finding.detail()).map(str::to_owned);
                 (handoff::Command::Verified { looked, seen }, failure)
             }
@@ -260,6 +224,7 @@ impl Outbox<'_> {
             Work::Wake(wake) => return self.carry_out_wake(claimed, wake, adapter).await,
             Work::Deliver(turn) => return self.carry_out_delivery(claimed, &turn, adapter).await,
             Work::Tell(tell) => return self.carry_out_decision(claimed, &tell, adapter).await,
+            Work::Remove => return self.carry_out_removal(claimed).await,
         };
         let caller = Caller::system(claimed.stream.teamspace.clone());
         let command = Command::Handoff(command);
@@ -277,6 +242,19 @@ impl Outbox<'_> {
         self.engine.store.write_outbox(self.again_later(claimed, failure)).await
     }
 
+    async fn carry_out_removal(self, claimed: &Claimed) -> Result<(), StoreError> {
+        let Subject::File(file) = &claimed.stream.subject else { return Ok(()) };
+        let deleted = self.engine.files().delete(&claimed.stream.teamspace, file).await;
+        match deleted {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                tracing::error!(%error, %file, "a file could not be deleted");
+                let failure = CallFailure::down("the folder of the files failed");
+                self.engine.store.write_outbox(self.again_later(claimed, failure)).await
+            }
+        }
+    }
+
     /// The work for a claimed effect, if the stream still wants it.
     pub(crate) async fn work(self, claimed: &Claimed) -> Result<Option<Work>, StoreError> {
         let Some(state) = self.engine.read().current(&claimed.stream).await? else {
@@ -286,14 +264,15 @@ impl Outbox<'_> {
             State::Handoff(handoff) => {
                 self.engine.read().document(&claimed.stream, handoff.document_hash()).await?
             }
-            State::Message(_) | State::Conversation(_) | State::Session(_) => None,
+            State::Message(_) | State::Conversation(_) | State::Session(_) | State::File(_) => None,
             State::Agent(_)
             | State::Token(_)
             | State::Ledger(_)
             | State::Teamspace(_)
             | State::Graph(_)
             | State::Subscription(_)
-            | State::Webhook(_) => {
+            | State::Webhook(_)
+            | State::Question(_) => {
                 return Ok(None);
             }
         };

@@ -27,7 +27,7 @@ const FULL_POOL_RUN_MAX: Span = Span::from_millis(30_000);
 pub fn places(kind: EffectKind) -> usize {
     match kind {
         EffectKind::Look | EffectKind::Wake => 16,
-        EffectKind::Transfer => 8,
+        EffectKind::Transfer | EffectKind::Remove => 8,
         EffectKind::Deliver => 64,
     }
 }

@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 
 use crate::Engine;
 use crate::ledger::Ledger;
-use crate::ports::store::{Listed, OldestMessages};
+use crate::ports::store::{Listed, OldestMessages, StoreReads};
 use crate::road::submit::SubmitError;
 
 /// How many are read at once, and purged by one request.
@@ -121,7 +121,7 @@ impl Ledger<'_> {
             let page = page.map_err(SubmitError::Store)?;
             let Some(last) = page.last() else { break };
             after = Some(last.clone());
-            turns.extend(page.into_iter().map(|teamspace| Turn { teamspace, after: 0 }));
+            turns.extend(page.into_iter().map(|teamspace| PurgeTurn { teamspace, after: 0 }));
         }
         let (mut n_purged, mut failed) = (0, None);
         while let Some(mut turn) = turns.pop_front() {
@@ -141,10 +141,10 @@ impl Ledger<'_> {
     /// Returns how many were purged; 0 if no more are due.
     async fn purge_some(
         self,
-        turn: &mut Turn,
+        turn: &mut PurgeTurn,
         retention: &Retention,
     ) -> Result<usize, RetentionError> {
-        let Turn { teamspace, after } = turn;
+        let PurgeTurn { teamspace, after } = turn;
         let settings = self.engine.read().settings(teamspace).await.map_err(SubmitError::Store)?;
         let Some(cutoff) = retention.cutoff(settings, self.engine.clock.now()) else {
             return Ok(0);
@@ -232,7 +232,7 @@ impl Ledger<'_> {
 }
 
 /// A teamspace that may have more to purge, after this row.
-struct Turn {
+struct PurgeTurn {
     teamspace: TeamspaceId,
     after: u64,
 }

@@ -1,38 +1,19 @@
 //! Calling the recipients of critical messages: one effect each, tried for some minutes. A
 //! recipient that cannot be reached by then is given up, and the status tells the sender so.
 
-use std::future::Future;
-use std::pin::Pin;
-
 use protocol::caller::Caller;
-use protocol::ids::TeamspaceId;
 use protocol::message;
 use protocol::step::{Command, Wake};
-use protocol::time::Time;
 
 use crate::loops::Outbox;
-use crate::loops::destinations::CallFailure;
-use crate::loops::outbox::Adapter;
+use crate::ports::adapter::{Adapter, CallFailure, WakeCall};
 use crate::ports::outbox::Claimed;
-use crate::ports::store::StoreError;
+use crate::ports::store::{StoreError, StoreWrites};
 use crate::road::submit::SubmitError;
 
 /// With the pauses of the outbox some four minutes. By then a critical message is no longer of use,
 /// or was delivered in another way.
 pub const ATTEMPTS_MAX: u32 = 8;
-
-/// The agent to call, and the message it is about.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WakeCall {
-    pub url: String,
-    pub teamspace: TeamspaceId,
-    pub wake: Wake,
-    /// When it is tried.
-    pub at: Time,
-}
-
-/// The result of a call: nothing if it was taken, or what went wrong.
-pub type Taken = Pin<Box<dyn Future<Output = Result<(), CallFailure>> + Send>>;
 
 impl Outbox<'_> {
     /// Calls, and records the result: that the call was taken, or that it was tried often enough.

@@ -13,12 +13,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use protocol::ids::{TeamspaceId, WebhookId};
 use protocol::ledger::{Stream, Subject};
 use protocol::step::State;
-use protocol::time::{Span, Time};
+use protocol::time::Span;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::Engine;
-use crate::loops::outbox::Adapter;
+use crate::ports::adapter::Adapter;
 use crate::ports::store::{ListOf, StoreError};
 use crate::read::query::LIST_ROWS_MAX;
 
@@ -34,25 +34,10 @@ pub const DELIVERIES_OF_A_TEAMSPACE_MAX: usize = 8;
 /// The webhooks could not be listed; the store may have recovered by then.
 const RETRY_AFTER: Span = Span::from_millis(1_000);
 
-/// What is posted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Post {
-    pub url: String,
-    pub teamspace: TeamspaceId,
-    pub webhook: WebhookId,
-    /// The numbers of the keys that sign it, the current one first.
-    pub keys: Vec<u32>,
-    /// The same for each try.
-    pub id: String,
-    /// When it is tried.
-    pub at: Time,
-    pub body: String,
-}
-
 /// The webhooks of a running server.
 #[derive(Debug)]
 pub(crate) struct Webhooks {
-    known: Mutex<HashMap<TeamspaceId, Known>>,
+    known: Mutex<HashMap<TeamspaceId, TeamspaceWorkers>>,
     /// Spares the lock on a server without webhooks.
     n_known: AtomicUsize,
     /// Webhooks of which entries were committed.
@@ -62,7 +47,7 @@ pub(crate) struct Webhooks {
 }
 
 #[derive(Debug)]
-struct Known {
+struct TeamspaceWorkers {
     workers: HashMap<WebhookId, Arc<Worker>>,
     places: Arc<Semaphore>,
 }
@@ -118,9 +103,20 @@ impl Webhooks {
 
     /// How a webhook does, if a worker of this server serves it.
     pub fn status(&self, stream: &Stream) -> Option<Status> {
-        let Subject::Webhook(id) = stream.subject else { return None };
-        let worker = Arc::clone(self.lock().get(&stream.teamspace)?.workers.get(&id)?);
+        let worker = self.worker(stream)?;
         Some(worker.status.lock().expect("nothing panics in here").clone())
+    }
+
+    /// Remembers an attempt that a caller asked for.
+    fn note(&self, stream: &Stream, attempt: &Attempt) {
+        if let Some(worker) = self.worker(stream) {
+            worker.status.lock().expect("nothing panics in here").note(attempt.clone());
+        }
+    }
+
+    fn worker(&self, stream: &Stream) -> Option<Arc<Worker>> {
+        let Subject::Webhook(id) = stream.subject else { return None };
+        Some(Arc::clone(self.lock().get(&stream.teamspace)?.workers.get(&id)?))
     }
 
     fn take_changed(&self) -> Vec<Stream> {
@@ -130,7 +126,7 @@ impl Webhooks {
     /// The worker of a webhook, if it is new; one that exists is told to look again.
     fn add(&self, teamspace: &TeamspaceId, id: WebhookId) -> Option<(Arc<Worker>, Arc<Semaphore>)> {
         let mut known = self.lock();
-        let own = known.entry(teamspace.clone()).or_insert_with(|| Known {
+        let own = known.entry(teamspace.clone()).or_insert_with(|| TeamspaceWorkers {
             workers: HashMap::new(),
             places: Arc::new(Semaphore::new(DELIVERIES_OF_A_TEAMSPACE_MAX)),
         });
@@ -155,7 +151,7 @@ impl Webhooks {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<TeamspaceId, Known>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<TeamspaceId, TeamspaceWorkers>> {
         self.known.lock().expect("nothing panics in here")
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Mutex;
 
 use protocol::canonical;
 use protocol::ids::{
-    ConversationId, HandoffId, MessageId, SessionId, SubscriptionId, TokenId, TransferId, WebhookId,
+    ConversationId, HandoffId, MessageId, QuestionId, SessionId, SubscriptionId, TokenId,
+    TransferId, UploadId, WebhookId,
 };
 use protocol::time::Time;
 use uuid::{Builder, Uuid};
@@ -34,6 +35,13 @@ pub trait Ids: Send + Sync + 'static {
 }
 
 impl Engine {
+    /// Drawn at random: it cannot be guessed.
+    pub fn new_upload_id(&self) -> UploadId {
+        let mut bits = [0; 16];
+        bits.copy_from_slice(&self.ids.bytes()[..16]);
+        UploadId::new(Builder::from_random_bytes(bits).into_uuid())
+    }
+
     pub fn new_handoff_id(&self) -> HandoffId {
         HandoffId::new(self.ids.uuid(self.clock.now()))
     }
@@ -62,6 +70,10 @@ impl Engine {
 
     pub fn new_webhook_id(&self) -> WebhookId {
         WebhookId::new(self.ids.uuid(self.clock.now()))
+    }
+
+    pub fn new_question_id(&self) -> QuestionId {
+        QuestionId::new(self.ids.uuid(self.clock.now()))
     }
 
     pub fn new_token_id(&self) -> TokenId {

@@ -1,6 +1,8 @@
 //! What the engine asks of a store. The store contains no rules: it compares what it is told to
 //! compare, and writes all of a commit or none of it.
 
+mod by_name;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
@@ -17,6 +19,8 @@ use protocol::time::Time;
 pub use crate::ports::filters::{ConversationFilter, HandoffFilter, MessageFilter};
 use crate::ports::outbox::{Claim, Claimed, OutboxList, OutboxWrite, Outstanding};
 use crate::ports::transfers::{TransferList, TransferRow};
+
+pub use by_name::{StoreReads, StoreWrites};
 
 /// The answer of a read.
 pub type Answer<T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send>>;
@@ -48,30 +52,25 @@ pub trait Store: Send + Sync + 'static {
     /// Registers a listener that is told of every later commit, for as long as it lives.
     fn listen(&self, listener: Weak<dyn Listener>);
 
-    /// Replaces the sealed edge of the ledger. Durable when the answer is `Ok`.
-    fn seal(&self, sealed: Sealed) -> Answer<()>;
+    /// Writes besides commits.
+    fn write(&self, write: StoreWrite) -> Answer<()>;
 
     fn sealed(&self) -> Answer<Option<Sealed>>;
 
+    /// The newest snapshot of a stream. One that the stream has entries after is
+    /// [`StoreError::Corrupt`]: a program put it back past the store.
     fn load(&self, stream: &Stream) -> Answer<Option<Snapshot>>;
 
     /// The cursor of a follower of the ledger: a sequence number, 0 at the beginning.
     fn place(&self, follower: &str) -> Answer<u64>;
-
-    /// Durable when the answer is `Ok`.
-    fn write_place(&self, follower: &str, seq: u64) -> Answer<()>;
-
-    /// Shows by a small write whether commits can succeed: there is room, and no other program has
-    /// taken the number of the next entry.
-    fn try_write(&self) -> Answer<()>;
 
     /// The token stream whose secret has this hash.
     fn token_stream(&self, secret_hash: &str) -> Answer<Option<Stream>>;
 
     fn hold(&self, teamspace: &TeamspaceId, key: &str) -> Answer<HoldState>;
 
-    /// The keys that begin with `prefix` and are occupied, in order, at most `limit`.
-    fn held(&self, teamspace: &TeamspaceId, prefix: &str, limit: usize) -> Answer<Vec<String>>;
+    /// Names in their order, at most `limit`.
+    fn names(&self, of: StoredNames, limit: usize) -> Answer<Vec<String>>;
 
     /// The document that the stream has now, if it is the one with this hash and was not erased. A
     /// handoff has the last that came with any of its entries, a graph the one of its last entry.
@@ -95,24 +94,6 @@ pub trait Store: Send + Sync + 'static {
 
     fn list(&self, list: List) -> Answer<Vec<Listed>>;
 
-    /// The queues of a teamspace in which a conversation waits for a person, in the order of their
-    /// names, those after `after`, at most `limit`.
-    fn waiting_queues(
-        &self,
-        teamspace: &TeamspaceId,
-        after: Option<&AgentId>,
-        limit: usize,
-    ) -> Answer<Vec<AgentId>>;
-
-    /// The queues of a teamspace that shall call a customer, in the order of their names, those
-    /// after `after`, at most `limit`.
-    fn calling_queues(
-        &self,
-        teamspace: &TeamspaceId,
-        after: Option<&AgentId>,
-        limit: usize,
-    ) -> Answer<Vec<AgentId>>;
-
     /// What happened to transfers.
     fn transfers(&self, list: TransferList) -> Answer<Vec<TransferRow>>;
 
@@ -128,20 +109,12 @@ pub trait Store: Send + Sync + 'static {
     /// How many there are; counting ends at a maximum that depends on what is counted.
     fn count(&self, teamspace: &TeamspaceId, of: Count) -> Answer<usize>;
 
-    /// The teamspaces in which there is an agent, a token, or an entry about the teamspace or the
-    /// ledger itself; in the order of their names, those after `after`, at most `limit`.
-    fn teamspaces(&self, after: Option<&TeamspaceId>, limit: usize) -> Answer<Vec<TeamspaceId>>;
-
     /// Messages that were not purged, of one teamspace or of all, in the order they were made.
     fn oldest_messages(&self, oldest: OldestMessages) -> Answer<Vec<Listed>>;
 
     /// Claims effects that are due and not held. Each counts as tried once more, and is held until
     /// the claim's end.
     fn claim(&self, claim: Claim) -> Answer<Vec<Claimed>>;
-
-    /// Updates an effect that was claimed. Does nothing if it was claimed again since or its stream
-    /// no longer wants it.
-    fn write_outbox(&self, write: OutboxWrite) -> Answer<()>;
 
     /// The effects that are not done yet, at most `limit`.
     fn outstanding(
@@ -151,82 +124,6 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
     ) -> Answer<Vec<Outstanding>>;
 }
-
-/// The reads of a [`Store`] by the names that their callers know.
-pub trait StoreReads: Store {
-    /// Entries with a sequence number above `after`, in order.
-    fn entries(&self, after: u64, limit: usize) -> Answer<Vec<Sequenced>> {
-        self.read_entries(Entries::After(after), limit)
-    }
-
-    /// Entries of one stream with a position below `before`, newest first.
-    fn history(&self, stream: &Stream, before: u64, limit: usize) -> Answer<Vec<Sequenced>> {
-        self.read_entries(Entries::Of { stream: stream.clone(), before }, limit)
-    }
-
-    /// Entries of one stream from a position on, in order.
-    fn history_from(&self, stream: &Stream, position: u64, limit: usize) -> Answer<Vec<Sequenced>> {
-        self.read_entries(Entries::From { stream: stream.clone(), position }, limit)
-    }
-
-    /// The lines of a stream's transcript with a number above `after`, in order.
-    fn transcript(&self, stream: &Stream, after: u64, limit: usize) -> Answer<Vec<Sequenced>> {
-        self.read_entries(Entries::Lines { stream: stream.clone(), after }, limit)
-    }
-
-    /// The earliest armed deadline.
-    fn next_due(&self) -> Answer<Option<Time>> {
-        let first = self.due(Time::from_millis(i64::MAX), 1);
-        Box::pin(async move { Ok(first.await?.pop().map(|due| due.deadline.due)) })
-    }
-
-    /// The conversations that wait in a queue, in their order, those after a place.
-    fn waiting(
-        &self,
-        teamspace: &TeamspaceId,
-        queue: &AgentId,
-        after: Option<Place>,
-        limit: usize,
-    ) -> Answer<Vec<Listed>> {
-        let of = ListOf::Waiting { queue: queue.clone(), after };
-        let teamspace = teamspace.clone();
-        self.list(List { teamspace, of, before: None, limit })
-    }
-
-    /// The conversations whose customers a queue shall call, the first to be called first.
-    fn callbacks(
-        &self,
-        teamspace: &TeamspaceId,
-        queue: &AgentId,
-        limit: usize,
-    ) -> Answer<Vec<Listed>> {
-        let (teamspace, of) = (teamspace.clone(), ListOf::Callbacks { queue: queue.clone() });
-        self.list(List { teamspace, of, before: None, limit })
-    }
-
-    /// How many wait in a queue, of those before a place if one is given.
-    fn n_waiting(
-        &self,
-        teamspace: &TeamspaceId,
-        queue: &AgentId,
-        before: Option<Place>,
-    ) -> Answer<usize> {
-        self.count(teamspace, Count::Waiting { queue: queue.clone(), before })
-    }
-
-    /// How many messages are in a mailbox.
-    fn inbox_counts(&self, teamspace: &TeamspaceId, agent: &AgentId) -> Answer<InboxCounts> {
-        let of = |status| self.count(teamspace, Count::Inbox { agent: agent.clone(), status });
-        let pending = of(Delivery::Pending);
-        let (delivered, read) = (of(Delivery::Delivered), of(Delivery::Read));
-        Box::pin(async move {
-            let (pending, delivered) = (pending.await?, delivered.await?);
-            Ok(InboxCounts { pending, delivered, read: read.await? })
-        })
-    }
-}
-
-impl<S: Store + ?Sized> StoreReads for S {}
 
 /// Takes entries until their bodies exceed [`READ_BYTES_MAX`], at least one.
 pub fn within_read<E>(
@@ -391,6 +288,35 @@ pub enum Entries {
     Lines { stream: Stream, after: u64 },
 }
 
+/// Which names.
+#[derive(Debug, Clone)]
+pub enum StoredNames {
+    /// The keys of a teamspace that begin with `prefix` and are occupied.
+    Held { teamspace: TeamspaceId, prefix: String },
+    /// The queues of a teamspace in which a conversation waits for a person, those after `after`.
+    WaitingQueues { teamspace: TeamspaceId, after: Option<AgentId> },
+    /// The queues of a teamspace that shall call a customer, those after `after`.
+    CallingQueues { teamspace: TeamspaceId, after: Option<AgentId> },
+    /// The teamspaces in which there is an agent, a token, or an entry about the teamspace or the
+    /// ledger itself, those after `after`.
+    Teamspaces { after: Option<TeamspaceId> },
+}
+
+/// A write besides commits.
+#[derive(Debug)]
+pub enum StoreWrite {
+    /// Replaces the sealed edge of the ledger. Durable when the answer is `Ok`.
+    Seal(Sealed),
+    /// Moves the cursor of a follower of the ledger. Durable when the answer is `Ok`.
+    Place { follower: String, seq: u64 },
+    /// Updates an effect that was claimed. Does nothing if it was claimed again since or its stream
+    /// no longer wants it.
+    Outbox(OutboxWrite),
+    /// A small write that shows whether commits can succeed: there is room, and no other program
+    /// has taken the number of the next entry.
+    Trial,
+}
+
 /// What is counted.
 #[derive(Debug, Clone)]
 pub enum Count {
@@ -435,6 +361,8 @@ pub enum ListOf {
     Graphs,
     Sessions,
     Webhooks,
+    Files,
+    Questions,
     /// The conversations that wait in a queue, in their order, those after a place.
     Waiting {
         queue: AgentId,

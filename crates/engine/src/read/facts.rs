@@ -9,12 +9,13 @@ use protocol::ledger::{Stream, Subject};
 use protocol::message::Message;
 use protocol::message::decide::send::BROADCAST_MAX;
 use protocol::queue::DEFAULT_QUEUE;
-use protocol::step::{Directory, Facts, Needs, QueueOf, State};
+use protocol::step::{Directory, Event, Facts, Needs, QueueOf, SlotOf, State};
 use protocol::time::Span;
 use protocol::{subscription, webhook};
 
 use crate::Engine;
-use crate::ports::store::{List, ListOf, StoreError};
+use crate::ports::store::{List, ListOf, StoreError, StoreReads};
+use crate::read::reading::recorded;
 
 /// The recipients of the largest broadcast, its sender, and one more. If all of these exist, there
 /// are too many recipients.
@@ -63,6 +64,10 @@ impl Engine {
             let id = match queue {
                 QueueOf::Named(id) => id,
                 QueueOf::Default => default_queue(),
+                QueueOf::Graph => {
+                    let named = facts.graph.as_ref().and_then(|graph| graph.queue());
+                    named.unwrap_or_else(default_queue)
+                }
             };
             facts.queue = self.agent(&stream.teamspace, id).await?;
         }
@@ -72,6 +77,10 @@ impl Engine {
             for id in named {
                 facts.fallbacks.extend(self.agent(&stream.teamspace, id).await?);
             }
+        }
+        facts.may_read_any = self.may_read_any(caller, &needs.any_readable).await?;
+        if let Some(position) = needs.entry {
+            facts.entry = self.recorded_at(stream, position).await?.map(Box::new);
         }
         if needs.settings {
             facts.settings = self.read().settings(&stream.teamspace).await?;
@@ -85,6 +94,34 @@ impl Engine {
         Ok(facts)
     }
 
+    /// Whether the caller may read one of these things, as they are in the store. It takes no turn
+    /// of their streams: the caller may hold one of them.
+    pub(crate) async fn may_read_any(
+        &self,
+        caller: &Caller,
+        subjects: &[Subject],
+    ) -> Result<bool, StoreError> {
+        for subject in subjects {
+            let stream = Stream { teamspace: caller.teamspace.clone(), subject: subject.clone() };
+            let Some(item) = self.read().item(&stream).await? else { continue };
+            if self.access().may_read(caller, &stream, &item.state).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// What an entry records; `None` if there is none, or it was erased.
+    async fn recorded_at(
+        &self,
+        stream: &Stream,
+        position: u64,
+    ) -> Result<Option<Event>, StoreError> {
+        let page = self.store.history_from(stream, position, 1).await?;
+        let found = page.first().filter(|one| one.entry.position == position);
+        Ok(found.and_then(|one| recorded(&one.entry)))
+    }
+
     async fn free_slots(
         &self,
         caller: &Caller,
@@ -92,25 +129,27 @@ impl Engine {
         needs: &Needs,
         facts: &mut Facts,
     ) -> Result<(), StoreError> {
-        if let Some(id) = &needs.slot {
-            facts.slot = self.free_slot(&stream.teamspace, id.clone()).await?;
-        }
-        if needs.caller_slot
-            && let Some(id) = caller.agent()
-        {
-            facts.caller_slot = self.free_slot(&stream.teamspace, id.clone()).await?;
-        }
-        if needs.listener_slot {
-            let prefix = subscription::slot_prefix(&caller.principal);
-            let limit = usize::from(subscription::OPEN_MAX);
-            let occupied = self.store.held(&stream.teamspace, &prefix, limit).await?;
-            facts.listener_slot = subscription::free_slot(&caller.principal, &occupied);
-        }
-        if needs.webhook_slot {
-            let prefix = webhook::slot_prefix(&caller.principal);
-            let limit = usize::from(webhook::OWNED_MAX);
-            let occupied = self.store.held(&stream.teamspace, &prefix, limit).await?;
-            facts.webhook_slot = webhook::free_slot(&caller.principal, &occupied);
+        for of in &needs.slots {
+            let free = match of {
+                SlotOf::Agent(id) => self.free_slot(&stream.teamspace, id.clone()).await?,
+                SlotOf::Caller => match caller.agent() {
+                    Some(id) => self.free_slot(&stream.teamspace, id.clone()).await?,
+                    None => None,
+                },
+                SlotOf::Listener => {
+                    let prefix = subscription::slot_prefix(&caller.principal);
+                    let limit = usize::from(subscription::OPEN_MAX);
+                    let occupied = self.store.held(&stream.teamspace, &prefix, limit).await?;
+                    subscription::free_slot(&caller.principal, &occupied)
+                }
+                SlotOf::Webhook => {
+                    let prefix = webhook::slot_prefix(&caller.principal);
+                    let limit = usize::from(webhook::OWNED_MAX);
+                    let occupied = self.store.held(&stream.teamspace, &prefix, limit).await?;
+                    webhook::free_slot(&caller.principal, &occupied)
+                }
+            };
+            facts.slots.extend(free.map(|slot| (of.clone(), slot)));
         }
         Ok(())
     }

@@ -199,13 +199,17 @@ impl<'a> Read<'a> {
         })
     }
 
-    /// Asks the graph which agent answers a message, and scores how the message sounds.
+    /// Asks the graph, if there is one, which agent answers a message, and scores how the message
+    /// sounds.
     pub(crate) async fn turn(
         self,
         teamspace: &TeamspaceId,
         asked: TurnAsked,
     ) -> Result<TurnFacts, StoreError> {
-        let graph = self.graph(teamspace, &asked.graph).await?;
+        let graph = match &asked.graph {
+            Some(id) => self.graph(teamspace, id).await?,
+            None => None,
+        };
         let holder = self.engine.agent(teamspace, asked.holder.clone()).await?;
         let watch = Stopwatch::start();
         let answer = match graph {
@@ -216,7 +220,9 @@ impl<'a> Read<'a> {
         let latency_ms = (watch.seconds() * 1e6).round() / 1e3;
         let answer = answer.map(|answer| TurnAnswer { latency_ms, ..answer });
         let heard = self.engine.signal_reader.hear(&asked.text, asked.language.as_deref());
-        self.engine.graphs.count(teamspace, &asked.graph, answer.as_ref(), watch.seconds());
+        if let Some(id) = &asked.graph {
+            self.engine.graphs.count(teamspace, id, answer.as_ref(), watch.seconds());
+        }
         let target = match answer.as_ref().and_then(TurnAnswer::agent) {
             Some(agent) if *agent != asked.holder => {
                 self.engine.agent(teamspace, agent.clone()).await?

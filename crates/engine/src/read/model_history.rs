@@ -2,11 +2,12 @@
 
 use protocol::conversation::Event;
 use protocol::conversation::part::Part;
-use protocol::conversation::turn_delivery::TranscriptLine;
+use protocol::conversation::transcript_line::TranscriptLine;
 use protocol::ids::ConversationId;
 use protocol::ledger::Stream;
+use protocol::tools::history_form::HistoryForm;
 use protocol::tools::transcript::{
-    HISTORY_BYTES_MAX, HISTORY_LINES_MAX, History, HistoryForm, history, n_text_bytes,
+    HISTORY_BYTES_MAX, HISTORY_LINES_MAX, History, history, n_text_bytes,
 };
 use protocol::{codec, step};
 
@@ -92,7 +93,9 @@ fn line((number, line): (u64, Sequenced)) -> TranscriptLine {
             | step::Event::Teamspace(_)
             | step::Event::Graph(_)
             | step::Event::Subscription(_)
+            | step::Event::File(_)
             | step::Event::Webhook(_)
+            | step::Event::Question(_)
             | step::Event::Session(_)
             | step::Event::Erased(_)
             | step::Event::Forked(_),

@@ -1,19 +1,22 @@
-//! What agents are told about handoffs. Notices are derived from the ledger: an index in memory
-//! has the newest of each mailbox, grouped by handoff, so a step costs no write. Each agent keeps a
-//! cursor of what it has read.
+//! What agents are told about handoffs and questions. Notices are derived from the ledger: an index
+//! in memory has the newest of each mailbox, grouped by what they are about, so a step costs no
+//! write. Each agent keeps a cursor of what it has read.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use protocol::agent::{Agent, Kind};
 use protocol::caller::{Caller, Role};
-use protocol::handoff::notices::{Form, Notice, NoticeKind, notices};
+use protocol::handoff::notice_kind::NoticeKind;
+use protocol::handoff::notices::{Form, Notice, notices};
 use protocol::handoff::waits::Waiter;
-use protocol::ids::{AgentId, HandoffId, TeamspaceId};
+use protocol::ids::{AgentId, HandoffId, QuestionId, TeamspaceId};
 use protocol::ledger::Subject;
+use protocol::question::notices as question_notices;
 use protocol::sealed_cursor::{Purpose, Scope};
 use protocol::step::{Event, State};
 use protocol::time::{Span, Time};
+use protocol::visibility::details::serves;
 use tokio::sync::watch;
 
 use crate::Engine;
@@ -22,11 +25,12 @@ use crate::ports::store::{ListOf, StoreError};
 use crate::read::Read;
 use crate::read::query::LIST_ROWS_MAX;
 
-/// The handoffs that a mailbox has notices about. Beyond it, those that moved last are kept.
+/// The handoffs and questions that a mailbox has notices about. Beyond it, those that moved last
+/// are kept.
 pub const NOTICE_HANDOFFS_MAX: usize = 256;
 
-/// The steps that are kept of a handoff in a mailbox. More than there are kinds, so that only a
-/// step whose kind is told again by a later one is left out.
+/// The steps that are kept of a handoff or a question in a mailbox. More than there are kinds, so
+/// that only a step whose kind is told again by a later one is left out.
 pub const NOTICE_STEPS_MAX: usize = 32;
 
 /// The steps that are kept of a teamspace. Beyond it, the older half is left out.
@@ -72,8 +76,17 @@ struct TeamMailboxes {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Reader {
     Agent(AgentId),
+    /// The humans of a queue.
+    Queue(AgentId),
     Approvers,
     Verifiers,
+}
+
+/// What a notice is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum About {
+    Handoff(HandoffId),
+    Question(QuestionId),
 }
 
 /// Digests, the one that changed last at the end.
@@ -84,16 +97,16 @@ struct Mailbox {
     begins_after: u64,
 }
 
-/// The steps of one handoff that a reader is told.
+/// The steps of one handoff or question that a reader is told.
 #[derive(Debug)]
 struct Digest {
-    handoff: HandoffId,
+    about: About,
     to: Waiter,
-    steps: VecDeque<Step>,
+    steps: VecDeque<NoticeStep>,
 }
 
 #[derive(Debug, Clone)]
-struct Step {
+struct NoticeStep {
     seq: u64,
     at: Time,
     kind: NoticeKind,
@@ -101,7 +114,7 @@ struct Step {
     actor: Arc<str>,
 }
 
-/// What a caller is told, the handoff that changed first at the beginning.
+/// What a caller is told, what changed first at the beginning.
 #[derive(Debug, Clone, Default)]
 pub struct NoticePage {
     pub about: Vec<Told>,
@@ -112,10 +125,10 @@ pub struct NoticePage {
     pub is_incomplete: bool,
 }
 
-/// What a caller is told about one handoff.
+/// What a caller is told about one handoff or question.
 #[derive(Debug, Clone)]
 pub struct Told {
-    pub handoff: HandoffId,
+    pub about: About,
     /// In their order, each once.
     pub kinds: Vec<NoticeKind>,
     pub n_steps: usize,
@@ -156,9 +169,10 @@ impl Read<'_> {
         };
         let after =
             after.unwrap_or_else(|| own.as_ref().map_or(0, |own| self.read_until(own, caller)));
+        let queues = self.queues_with_notices(caller, own.as_ref()).await?;
         let (mut told, mut page) = {
             let mailboxes = self.engine.notices.mailboxes();
-            mailboxes.told(caller, own.as_ref(), after)
+            mailboxes.told(caller, own.as_ref(), &queues, after)
         };
         if told.iter().any(|(_, step)| step.form == Form::WithoutCoordinators)
             && self.has_coordinator(&caller.teamspace).await?
@@ -180,6 +194,28 @@ impl Read<'_> {
         let scope = Scope { teamspace: &caller.teamspace, purpose: Purpose::Events };
         let cursor = self.engine.cursor_key.open(scope, &own.notices.read_until);
         cursor.map_or(0, |cursor| cursor.sequence)
+    }
+
+    /// The queues that are told something, of which the caller is a human.
+    async fn queues_with_notices(
+        self,
+        caller: &Caller,
+        own: Option<&Agent>,
+    ) -> Result<Vec<AgentId>, StoreError> {
+        let Some(own) = own.filter(|own| own.kind == Kind::Human) else { return Ok(Vec::new()) };
+        let told: Vec<AgentId> = {
+            let mailboxes = self.engine.notices.mailboxes();
+            let team = mailboxes.of.get(&caller.teamspace);
+            team.into_iter().flat_map(TeamMailboxes::queues).collect()
+        };
+        let mut queues = Vec::new();
+        for name in told {
+            let queue = self.engine.agent(&caller.teamspace, name.clone()).await?;
+            if queue.is_some_and(|queue| serves(own, &queue)) {
+                queues.push(name);
+            }
+        }
+        Ok(queues)
     }
 
     /// Reads on at least until this entry, if there is one.
@@ -241,22 +277,41 @@ impl NoticeIndex {
 impl Mailboxes {
     fn take_in(&mut self, followed: &Followed) {
         let entry = &followed.sequenced.entry;
-        let Subject::Handoff(handoff) = entry.stream.subject else { return };
-        let Some(Event::Handoff(event)) = followed.event() else { return };
-        for Notice { kind, to, form } in notices(event, &entry.actor) {
-            let reader = match (&to, form) {
-                // The message itself is the notice.
-                (_, Form::Message) => continue,
-                (Waiter::Agent(agent), _) => Reader::Agent(agent.clone()),
-                (Waiter::Approver { .. }, _) => Reader::Approvers,
-                (Waiter::Verifier { .. }, _) => Reader::Verifiers,
-                (Waiter::Coordinator | Waiter::Parts | Waiter::Server, _) => continue,
-            };
-            let (seq, at, actor) = (followed.seq(), entry.at, Arc::clone(&entry.actor));
-            let step = Step { seq, at, kind, form, actor };
-            let team = self.of.entry(entry.stream.teamspace.clone()).or_default();
-            team.add(reader, handoff, to, step);
+        let subject = &entry.stream.subject;
+        if let (Subject::Handoff(handoff), Some(Event::Handoff(event))) =
+            (subject, followed.event())
+        {
+            for notice in notices(event, &entry.actor) {
+                self.take_in_handoff(followed, *handoff, notice);
+            }
         }
+        if let (Subject::Question(question), Some(Event::Question(event))) =
+            (subject, followed.event())
+            && let Some((kind, reader)) = question_notices::notice(event)
+        {
+            let (reader, to) = match reader {
+                question_notices::Reader::Agent(it) => (Reader::Agent(it.clone()), it),
+                question_notices::Reader::Queue(it) => (Reader::Queue(it.clone()), it),
+            };
+            let step = step_of(followed, kind, Form::Derived);
+            let team = self.of.entry(entry.stream.teamspace.clone()).or_default();
+            team.add(reader, About::Question(*question), Waiter::Agent(to), step);
+        }
+    }
+
+    fn take_in_handoff(&mut self, followed: &Followed, handoff: HandoffId, notice: Notice) {
+        let Notice { kind, to, form } = notice;
+        let reader = match (&to, form) {
+            // The message itself is the notice.
+            (_, Form::Message) => return,
+            (Waiter::Agent(agent), _) => Reader::Agent(agent.clone()),
+            (Waiter::Approver { .. }, _) => Reader::Approvers,
+            (Waiter::Verifier { .. }, _) => Reader::Verifiers,
+            (Waiter::Coordinator | Waiter::Parts | Waiter::Server, _) => return,
+        };
+        let step = step_of(followed, kind, form);
+        let teamspace = followed.sequenced.entry.stream.teamspace.clone();
+        self.of.entry(teamspace).or_default().add(reader, About::Handoff(handoff), to, step);
     }
 
     /// The steps that a caller is told, and a page without them.
@@ -264,26 +319,31 @@ impl Mailboxes {
         &self,
         caller: &Caller,
         own: Option<&Agent>,
+        queues: &[AgentId],
         after: u64,
-    ) -> (Vec<(HandoffId, Step)>, NoticePage) {
+    ) -> (Vec<(About, NoticeStep)>, NoticePage) {
         let mut begins_after = self.begins_after;
         let mut told = Vec::new();
         if let Some(team) = self.of.get(&caller.teamspace) {
             begins_after = begins_after.max(team.begins_after);
             let own_mailbox = caller.agent().map(|agent| Reader::Agent(agent.clone()));
             let kind = own.map(|own| own.kind);
-            for reader in own_mailbox.into_iter().chain([Reader::Approvers, Reader::Verifiers]) {
+            let of_queues = queues.iter().cloned().map(Reader::Queue);
+            let readers = own_mailbox.into_iter().chain(of_queues);
+            for reader in readers.chain([Reader::Approvers, Reader::Verifiers]) {
                 let Some(mailbox) = team.of.get(&reader) else { continue };
                 if matches!(reader, Reader::Agent(_)) {
                     begins_after = begins_after.max(mailbox.begins_after);
                 }
-                for digest in mailbox.digests.iter().filter(|digest| digest.is_for(caller, kind)) {
-                    let is_wanted = |step: &&Step| {
+                let is_of_queue = matches!(reader, Reader::Queue(_));
+                let is_told = |it: &&Digest| is_of_queue || it.is_for(caller, kind);
+                for digest in mailbox.digests.iter().filter(is_told) {
+                    let is_wanted = |step: &&NoticeStep| {
                         step.seq > after
                             && !own.is_some_and(|own| own.notices.muted.contains(&step.kind))
                     };
                     let steps = digest.steps.iter().filter(is_wanted);
-                    told.extend(steps.map(|step| (digest.handoff, step.clone())));
+                    told.extend(steps.map(|step| (digest.about, step.clone())));
                 }
             }
         }
@@ -291,10 +351,23 @@ impl Mailboxes {
     }
 }
 
+fn step_of(followed: &Followed, kind: NoticeKind, form: Form) -> NoticeStep {
+    let entry = &followed.sequenced.entry;
+    let (seq, at, actor) = (followed.seq(), entry.at, Arc::clone(&entry.actor));
+    NoticeStep { seq, at, kind, form, actor }
+}
+
 impl TeamMailboxes {
-    fn add(&mut self, reader: Reader, handoff: HandoffId, to: Waiter, step: Step) {
+    fn queues(&self) -> impl Iterator<Item = AgentId> {
+        self.of.keys().filter_map(|reader| match reader {
+            Reader::Queue(queue) => Some(queue.clone()),
+            Reader::Agent(_) | Reader::Approvers | Reader::Verifiers => None,
+        })
+    }
+
+    fn add(&mut self, reader: Reader, about: About, to: Waiter, step: NoticeStep) {
         let mailbox = self.of.entry(reader).or_default();
-        self.n_steps = self.n_steps + 1 - mailbox.add(handoff, to, step);
+        self.n_steps = self.n_steps + 1 - mailbox.add(about, to, step);
         if self.n_steps > NOTICE_TEAMSPACE_STEPS_MAX {
             self.leave_out_the_older_half();
         }
@@ -320,11 +393,11 @@ impl TeamMailboxes {
 
 impl Mailbox {
     /// Returns how many steps made room.
-    fn add(&mut self, handoff: HandoffId, to: Waiter, step: Step) -> usize {
-        let known = self.digests.iter().rposition(|digest| digest.handoff == handoff);
+    fn add(&mut self, about: About, to: Waiter, step: NoticeStep) -> usize {
+        let known = self.digests.iter().rposition(|digest| digest.about == about);
         let mut digest = known
             .and_then(|index| self.digests.remove(index))
-            .unwrap_or_else(|| Digest { handoff, to: to.clone(), steps: VecDeque::new() });
+            .unwrap_or_else(|| Digest { about, to: to.clone(), steps: VecDeque::new() });
         digest.to = to;
         digest.steps.push_back(step);
         let mut n_out = 0;
@@ -369,21 +442,21 @@ impl Digest {
 }
 
 impl NoticePage {
-    /// Groups the steps by handoff, in their order, until the page has as many handoffs as it may.
-    fn gather(&mut self, mut steps: Vec<(HandoffId, Step)>, limit: usize) {
+    /// Groups the steps by what they are about, in their order, until the page is full.
+    fn gather(&mut self, mut steps: Vec<(About, NoticeStep)>, limit: usize) {
         steps.sort_by_key(|(_, step)| step.seq);
-        let mut places: HashMap<HandoffId, usize> = HashMap::new();
-        for (handoff, step) in steps {
-            let place = places.get(&handoff).copied();
+        let mut places: HashMap<About, usize> = HashMap::new();
+        for (about, step) in steps {
+            let place = places.get(&about).copied();
             if place.is_none() && self.about.len() == limit {
                 self.has_more = true;
                 break;
             }
-            let Step { seq, at, kind, actor, .. } = step;
+            let NoticeStep { seq, at, kind, actor, .. } = step;
             let place = place.unwrap_or_else(|| {
-                places.insert(handoff, self.about.len());
+                places.insert(about, self.about.len());
                 let (kinds, actor) = (Vec::new(), Arc::clone(&actor));
-                self.about.push(Told { handoff, kinds, n_steps: 0, at, actor });
+                self.about.push(Told { about, kinds, n_steps: 0, at, actor });
                 self.about.len() - 1
             });
             let told = &mut self.about[place];
@@ -401,12 +474,18 @@ impl NoticePage {
 mod tests {
     use super::*;
 
-    fn handoff(number: u128) -> HandoffId {
-        HandoffId::new(uuid::Uuid::from_u128(number))
+    fn handoff(number: u128) -> About {
+        About::Handoff(HandoffId::new(uuid::Uuid::from_u128(number)))
     }
 
-    fn step(seq: u64, kind: NoticeKind) -> Step {
-        Step { seq, at: Time::from_millis(0), kind, form: Form::Derived, actor: "agent:a".into() }
+    fn step(seq: u64, kind: NoticeKind) -> NoticeStep {
+        NoticeStep {
+            seq,
+            at: Time::from_millis(0),
+            kind,
+            form: Form::Derived,
+            actor: "agent:a".into(),
+        }
     }
 
     fn to_bob() -> Waiter {

@@ -43,7 +43,11 @@ impl Access<'_> {
             return Ok(true);
         }
         let readers = self.readers_of(stream, state).await?;
-        self.settled_sight(caller, visibility::of(caller, state, readers)).await
+        let sight = visibility::of(caller, state, readers);
+        if let (Sight::IfInQueue, State::Question(question)) = (sight, state) {
+            return self.serves_asked_queue(caller, question).await;
+        }
+        self.settled_sight(caller, sight).await
     }
 
     /// Whether a caller sees a transfer of a conversation, and its bundle.
@@ -105,6 +109,7 @@ impl Access<'_> {
                 let kind = self.own(caller).await?.map(|own| own.kind);
                 Ok(Reader::of(caller, kind) == Reader::Person)
             }
+            EntrySight::AsQuestion => self.may_read_stream(caller, &entry.stream).await,
             EntrySight::AsHandoff { part } => {
                 let may_read = self.may_read_stream(caller, &entry.stream).await?;
                 match part {
@@ -240,7 +245,8 @@ impl Access<'_> {
     async fn settled_sight(self, caller: &Caller, sight: Sight) -> Result<bool, StoreError> {
         match sight {
             Sight::Yes => Ok(true),
-            Sight::No => Ok(false),
+            // Only a question is seen so, and it was looked at before.
+            Sight::No | Sight::IfInQueue => Ok(false),
             Sight::IfHuman => {
                 let Some(agent) = caller.agent().cloned() else { return Ok(false) };
                 let agent = self.engine.agent(&caller.teamspace, agent).await?;

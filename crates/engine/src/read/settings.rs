@@ -50,7 +50,9 @@ impl Read<'_> {
                 | State::Graph(_)
                 | State::Subscription(_)
                 | State::Session(_)
+                | State::File(_)
                 | State::Webhook(_)
+                | State::Question(_)
                 | State::Conversation(_),
             )
             | None => Settings::default(),

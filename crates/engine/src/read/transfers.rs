@@ -13,7 +13,7 @@ use protocol::time::Time;
 use protocol::transfer::Transfer;
 use protocol::visibility::details;
 
-use crate::ports::store::{ListOf, StoreError};
+use crate::ports::store::{ListOf, StoreError, StoreReads};
 use crate::ports::transfers::{TransferFilter, TransferList, TransferRow, TransfersOf};
 use crate::read::query::{LIST_ROWS_MAX, Page};
 use crate::read::reading::ROWS_LOOKED_THROUGH_MAX;

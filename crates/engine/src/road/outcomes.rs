@@ -7,7 +7,7 @@ use protocol::time::Time;
 
 use crate::Engine;
 use crate::ports::store::{KeyScope, KeyedOutcome, RecordedOutcome, StoreError};
-use crate::road::submit::{Attempt, Done, Key, Submission, SubmitError};
+use crate::road::submit::{Attempt, Done, Key, Submission, SubmitError, scope};
 
 /// About what the text of an outcome takes.
 const OUTCOME_BYTES: usize = 384;
@@ -65,13 +65,5 @@ impl Engine {
         }
         serde_json::from_str(&recorded.outcome)
             .map_err(|error| StoreError::Corrupt(format!("a recorded outcome: {error}")).into())
-    }
-}
-
-pub(super) fn scope(caller: &Caller, key: &Key) -> KeyScope {
-    KeyScope {
-        teamspace: caller.teamspace.clone(),
-        caller: caller.principal.to_string(),
-        key: key.text.clone(),
     }
 }

@@ -16,6 +16,8 @@ pub(crate) struct Reservation {
     written: Written,
     /// The quotas of the teamspace from then on, if the change is about the teamspace.
     quotas: Option<SetQuotas>,
+    /// The file that the change removes: who stored it, and its bytes.
+    removed: Option<(String, u64)>,
     is_kept: bool,
 }
 
@@ -25,8 +27,9 @@ impl Reservation {
         teamspace: TeamspaceId,
         written: Written,
         quotas: Option<SetQuotas>,
+        removed: Option<(String, u64)>,
     ) -> Self {
-        Self { usage, teamspace, written, quotas, is_kept: false }
+        Self { usage, teamspace, written, quotas, removed, is_kept: false }
     }
 
     /// It was committed.
@@ -34,6 +37,9 @@ impl Reservation {
         self.is_kept = true;
         if let Some(quotas) = self.quotas.take() {
             self.usage.set_quotas(&self.teamspace, &quotas);
+        }
+        if let Some((actor, n_bytes)) = self.removed.take() {
+            self.usage.free(&self.teamspace, &actor, n_bytes);
         }
     }
 }

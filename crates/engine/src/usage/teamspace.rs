@@ -7,7 +7,6 @@ use protocol::quota::{Limits, Measure, Quota, SetQuotas, Thing, Whose};
 use protocol::rejection::Rejection;
 use protocol::time::{Span, Time};
 
-use super::Owned;
 use super::share::{KIB, Share};
 
 /// Principals of a teamspace that are counted one by one: about 3 MB. Past it those that use
@@ -34,6 +33,9 @@ pub struct Principals {
     pub shares: HashMap<Principal, Share>,
     forgot_at: Option<Time>,
 }
+
+/// Something open, and whose it is besides the teamspace's.
+pub type Owned = (Thing, Option<Principal>);
 
 /// What one change writes.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use protocol::quota::SetQuotas;
+use protocol::quota::{SetQuotas, Thing};
 use protocol::time::Span;
 
 use super::teamspace::PRINCIPALS_MAX;
@@ -110,8 +110,13 @@ fn what_was_not_committed_is_taken_back() {
     assert_eq!(refused_by(take()), None);
     assert_eq!(used(), [1, 1, 1]);
     assert_eq!(refused_by(take()), Some(Quota::MemberHandoffs));
-    let reservation =
-        Reservation::new(Arc::clone(&usage), teamspace.clone(), written("bob", 1024 * 1024), None);
+    let reservation = Reservation::new(
+        Arc::clone(&usage),
+        teamspace.clone(),
+        written("bob", 1024 * 1024),
+        None,
+        None,
+    );
     drop(reservation);
     assert_eq!(used(), [0, 0, 0]);
     assert_eq!(refused_by(take()), None, "all of it fits again");

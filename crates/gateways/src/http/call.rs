@@ -101,15 +101,17 @@ impl Call {
     }
 }
 
-/// The operation of this name, if its answer is JSON.
+/// The operation of this name, if its body and its answer are JSON.
 fn callable(name: &str) -> Result<&'static Operation, Problem> {
     static TABLE: [Operation; OPERATIONS.len()] = OPERATIONS;
     let nothing = |detail: &str| Problem::new("not_found", detail).field("do");
     let found = TABLE.iter().find(|operation| operation.id == name);
     let found = found.ok_or_else(|| nothing("no such operation"))?;
-    match found.response {
-        operation::Response::Json(_) => Ok(found),
-        operation::Response::Text(_) => Err(nothing("this operation is asked for over HTTP")),
+    match (found.response, found.text_request) {
+        (operation::Response::Json(_), None) => Ok(found),
+        (operation::Response::Json(_) | operation::Response::Text(_), _) => {
+            Err(nothing("this operation is asked for over HTTP"))
+        }
     }
 }
 

@@ -20,6 +20,7 @@ pub mod operations;
 pub mod queue_news;
 pub mod queue_report;
 pub mod queues;
+pub mod signals;
 pub mod to_people;
 pub mod tool_targets;
 pub mod transcript;
@@ -55,6 +56,7 @@ pub fn routes(gateway: Gateway) -> Router {
         .route("/v1/conversations/{conversation}/agent", |at| at.put(lifecycle::select))
         .route("/v1/conversations/{conversation}/agents", |at| at.get(choices::list))
         .route("/v1/conversations/{conversation}/tool-calls", |at| at.post(by_tools::called))
+        .route("/v1/conversations/{conversation}/signals", |at| at.post(signals::observe))
         .route("/v1/conversations/{conversation}/tokens", |at| at.post(lifecycle::mint))
         .route("/v1/conversations/{conversation}/close", |at| at.post(lifecycle::close))
         .route("/v1/conversations/{conversation}/erase", |at| at.post(erase::erase))

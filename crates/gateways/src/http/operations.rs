@@ -13,8 +13,10 @@ use super::conversations::graph_operations::GRAPHS;
 use super::conversations::operations::CONVERSATIONS;
 use super::conversations::transfer_operations::TRANSFERS;
 use super::feed::operations::FEED;
+use super::files::operations::FILES;
 use super::handoffs::operations::{ACP, HANDOFFS};
 use super::messages::operations::{MESSAGES, NOTICES, PURGE};
+use super::questions::operations::QUESTIONS;
 use super::reference::operations::REFERENCE;
 use super::shared::operation::Operation;
 use super::webhooks::operations::WEBHOOKS;
@@ -33,14 +35,16 @@ impl Operation {
 }
 
 /// The rows of each subject, in the order of the reference.
-const SUBJECTS: [&[Operation]; 17] = [
+const SUBJECTS: [&[Operation]; 18] = [
     &HANDOFFS,
     &CONVERSATIONS,
     &TRANSFERS,
+    &FILES,
     &GRAPHS,
     &AAEP,
     &MANIFEST,
     &ACP,
+    &QUESTIONS,
     &MESSAGES,
     &NOTICES,
     &FEED,

@@ -163,7 +163,7 @@ const LINES_TAKEN: [&str; 1] = ["announce_events"];
 const BODY_NEEDED: [&str; 3] = ["announce_events", "compat_message", "compat_session"];
 
 /// Examples of answers that have no type here.
-const TEXT_EXAMPLES: [(&str, &str); 21] = [
+const TEXT_EXAMPLES: [(&str, &str); 22] = [
     ("aaep_keys", r#"{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"k1","use":"sig","x":"…"}]}"#),
     ("aaep_manifest", r#"{"aaep_version":"1.0.0"}"#),
     ("aaep_schemas", r#"{"$schema":"https://json-schema.org/draft/2020-12/schema","$defs":{}}"#),
@@ -174,6 +174,7 @@ const TEXT_EXAMPLES: [(&str, &str); 21] = [
     ("compat_socket", r#"{}"#),
     ("docs", "<!doctype html>"),
     ("download_attachment", "(the bytes of the file)"),
+    ("download_file", "(the bytes of the file)"),
     ("export_conversation", "{\"number\":1,\"kind\":\"message\"}\n"),
     (
         "follow_events",

@@ -6,11 +6,11 @@ use super::kind::Kind;
 use super::presence::Presence;
 use super::profile::Profile;
 use crate::caller::Role;
-use crate::handoff::notices::NoticeKind;
+use crate::handoff::notice_kind::NoticeKind;
 use crate::needs::{Directory, Needs};
 use crate::queue;
 use crate::time::Time;
-use crate::tools::transcript::HistoryForm;
+use crate::tools::history_form::HistoryForm;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {

@@ -13,9 +13,9 @@ use super::profile::{self, Profile};
 use super::state::Agent;
 use crate::caller::{Caller, Role};
 use crate::facts::Context;
-use crate::handoff::notices::NoticeKind;
+use crate::handoff::notice_kind::NoticeKind;
 use crate::rejection::Rejection;
-use crate::tools::transcript::HistoryForm;
+use crate::tools::history_form::HistoryForm;
 use crate::warning::check_kinds;
 use crate::{queue, wake};
 

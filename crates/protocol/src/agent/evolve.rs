@@ -1,7 +1,7 @@
 //! The state of an agent after an event.
 
-use super::event::{Event, Registered};
-use super::presence::Reach;
+use super::event::{ConnectionLost, Event, PresenceChanged, Registered};
+use super::presence::{Attendance, Reach};
 use super::state::{Agent, NoticeSettings};
 use crate::fixed::Fixed;
 use crate::ids::AgentId;
@@ -54,5 +54,25 @@ pub fn evolve(id: AgentId, state: Option<Agent>, event: &Event) -> Result<Agent,
         Event::Connected(_) => Ok(agent.attending(|was| was.reached(Reach::Connected))),
         Event::ConnectionLost(lost) => Ok(agent.attending(|was| was.without_connection(lost))),
         Event::Lost(_) => Ok(agent.attending(|was| was.reached(Reach::Gone))),
+    }
+}
+
+/// Presence after an event.
+impl Attendance {
+    fn said(self, changed: &PresenceChanged) -> Self {
+        let reach = match (changed.until, self.reach) {
+            (Some(until), _) => Reach::Said { until },
+            (None, Reach::Connected) => Reach::Connected,
+            (None, Reach::Gone | Reach::Lost { .. } | Reach::Said { .. }) => Reach::Gone,
+        };
+        Self { said: changed.presence, by: changed.by.clone(), reach }
+    }
+
+    fn reached(self, reach: Reach) -> Self {
+        Self { reach, ..self }
+    }
+
+    fn without_connection(self, lost: &ConnectionLost) -> Self {
+        self.reached(lost.until.map_or(Reach::Gone, |until| Reach::Lost { until }))
     }
 }

@@ -7,7 +7,6 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::event::{ConnectionLost, PresenceChanged};
 use crate::ids::AgentId;
 use crate::time::Time;
 
@@ -53,26 +52,6 @@ pub enum Reach {
     /// It has no connection, but declared a presence. It counts as gone at that time, unless it
     /// declares it again.
     Said { until: Time },
-}
-
-/// Presence after an event.
-impl Attendance {
-    pub(super) fn said(self, changed: &PresenceChanged) -> Self {
-        let reach = match (changed.until, self.reach) {
-            (Some(until), _) => Reach::Said { until },
-            (None, Reach::Connected) => Reach::Connected,
-            (None, Reach::Gone | Reach::Lost { .. } | Reach::Said { .. }) => Reach::Gone,
-        };
-        Self { said: changed.presence, by: changed.by.clone(), reach }
-    }
-
-    pub(super) fn reached(self, reach: Reach) -> Self {
-        Self { reach, ..self }
-    }
-
-    pub(super) fn without_connection(self, lost: &ConnectionLost) -> Self {
-        self.reached(lost.until.map_or(Reach::Gone, |until| Reach::Lost { until }))
-    }
 }
 
 impl Presence {

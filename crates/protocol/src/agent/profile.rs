@@ -1,17 +1,15 @@
-//! The profile of an agent, and what follows from it: its identity in a conversation, and how many
-//! conversations it holds at once.
+//! The profile of an agent: what it shows of itself.
 
-use crate::queue::wanted::SKILL_LEVEL_MAX;
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
 use super::kind::Kind;
-use super::state::Agent;
 use crate::conversation::silence::{
     ANSWER_WITHIN_MAX, ANSWER_WITHIN_OFF, is_allowed, limit_expected,
 };
 use crate::hidden::first_hidden;
 use crate::ids::AgentId;
+use crate::queue::wanted::SKILL_LEVEL_MAX;
 use crate::rejection::Rejection;
 use crate::time::Span;
 use crate::{form, json};
@@ -141,59 +139,6 @@ pub const CAPACITY_MAX: u16 = 64;
 
 /// What people in contact centers manage without long delays.
 pub const HUMAN_CAPACITY: u16 = 3;
-
-impl Agent {
-    /// How many conversations it may hold at once; `None` for any number.
-    pub fn capacity(&self) -> Option<u16> {
-        match self.kind {
-            Kind::System => Some(0),
-            Kind::Human => Some(self.profile.capacity.unwrap_or(HUMAN_CAPACITY)),
-            Kind::Worker | Kind::Queue => self.profile.capacity,
-        }
-    }
-
-    /// An agent without a name is called by its id.
-    pub fn identity(&self) -> AgentIdentity {
-        let Profile { name, icon, color, .. } = &self.profile;
-        let agent_name = if name.is_empty() { self.id.as_str() } else { name };
-        AgentIdentity {
-            agent_id: self.id.clone(),
-            agent_name: agent_name.to_owned(),
-            agent_icon: icon.clone(),
-            agent_color: color.clone(),
-        }
-    }
-}
-
-const SLOT: &str = "slot/";
-
-/// The prefix of the keys of all slots of an agent.
-pub fn slot_prefix(agent: &AgentId) -> String {
-    format!("{SLOT}{agent}/")
-}
-
-/// The hold that a conversation occupies as the `k`th of an agent, counted from 1.
-pub fn slot_key(agent: &AgentId, k: u16) -> String {
-    format!("{}{k}", slot_prefix(agent))
-}
-
-/// Whether a hold is a slot of an agent.
-pub fn is_slot(key: &str) -> bool {
-    key.starts_with(SLOT)
-}
-
-/// The lowest free slot, given the keys of the occupied ones; `None` if the agent has no capacity
-/// left.
-///
-/// A caller that takes the lowest slot, with a compare at commit, never exceeds the capacity, even
-/// after it was lowered. All slots below it were counted as occupied. No caller takes a higher slot
-/// while this one is free, so the count of those stays right too.
-pub fn free_slot(agent: &AgentId, capacity: u16, occupied: &[String]) -> Option<u16> {
-    if occupied.len() >= usize::from(capacity) {
-        return None;
-    }
-    (1..=capacity).find(|k| !occupied.contains(&slot_key(agent, *k)))
-}
 
 pub(super) fn check(kind: Kind, profile: &Profile) -> Result<(), Rejection> {
     let invalid = |field: &str, expected: String| {
@@ -342,25 +287,6 @@ mod tests {
             let checked = check(kind, &read);
             let refused = checked.as_ref().err().and_then(Rejection::field).unwrap_or_default();
             assert_eq!(refused, field, "{profile}");
-        }
-    }
-
-    #[test]
-    fn the_lowest_free_slot_is_taken_unless_all_are() {
-        let ann: AgentId = "ann".parse().unwrap();
-        for (capacity, occupied, expected) in [
-            (3, vec![], Some(1)),
-            (3, vec![1], Some(2)),
-            (3, vec![2, 3], Some(1)),
-            (3, vec![1, 2, 3], None),
-            (0, vec![], None),
-            // After the capacity was lowered, conversations above it still count.
-            (2, vec![4], Some(1)),
-            (2, vec![4, 5], None),
-            (2, vec![1, 5], None),
-        ] {
-            let keys: Vec<_> = occupied.iter().map(|k| slot_key(&ann, *k)).collect();
-            assert_eq!(free_slot(&ann, capacity, &keys), expected, "{capacity} {occupied:?}");
         }
     }
 }

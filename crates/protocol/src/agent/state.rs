@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use super::kind::Kind;
 use super::presence::{Attendance, MISSED, Presence, Reach};
-use super::profile::Profile;
+use super::profile::{AgentIdentity, HUMAN_CAPACITY, Profile};
 use crate::caller::Role;
 use crate::fixed::Fixed;
-use crate::handoff::notices::NoticeKind;
+use crate::handoff::notice_kind::NoticeKind;
 use crate::ids::AgentId;
 use crate::queue;
 use crate::stored::Deadline;
-use crate::tools::transcript::HistoryForm;
+use crate::tools::history_form::HistoryForm;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Agent {
@@ -75,6 +75,27 @@ impl Agent {
             attendance: Attendance::default(),
             queue: None,
             notices: Box::default(),
+        }
+    }
+
+    /// How many conversations it may hold at once; `None` for any number.
+    pub fn capacity(&self) -> Option<u16> {
+        match self.kind {
+            Kind::System => Some(0),
+            Kind::Human => Some(self.profile.capacity.unwrap_or(HUMAN_CAPACITY)),
+            Kind::Worker | Kind::Queue => self.profile.capacity,
+        }
+    }
+
+    /// An agent without a name is called by its id.
+    pub fn identity(&self) -> AgentIdentity {
+        let Profile { name, icon, color, .. } = &self.profile;
+        let agent_name = if name.is_empty() { self.id.as_str() } else { name };
+        AgentIdentity {
+            agent_id: self.id.clone(),
+            agent_name: agent_name.to_owned(),
+            agent_icon: icon.clone(),
+            agent_color: color.clone(),
         }
     }
 

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use super::State;
 use crate::agent::Agent;
 use crate::conversation::Conversation;
+use crate::file::File;
 use crate::graph::Graph;
 use crate::handoff::Handoff;
 use crate::message::Message;
+use crate::question::Question;
 use crate::session::Session;
 use crate::teamspace::Teamspace;
 use crate::webhook::Webhook;
@@ -44,6 +46,14 @@ impl State {
 
     pub fn as_webhook(&self) -> Option<&Webhook> {
         if let State::Webhook(it) = self { Some(it) } else { None }
+    }
+
+    pub fn as_file(&self) -> Option<&File> {
+        if let State::File(it) = self { Some(it) } else { None }
+    }
+
+    pub fn as_question(&self) -> Option<&Question> {
+        if let State::Question(it) = self { Some(it) } else { None }
     }
 
     /// The conversation itself, not a copy.

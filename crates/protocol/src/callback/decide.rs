@@ -10,7 +10,7 @@ use crate::facts::Context;
 use crate::notes::check_text;
 use crate::rejection::Rejection;
 use crate::time::Span;
-use crate::transfer::decide::{cancelled, is_in_queue, queue_of};
+use crate::transfer::decide::{called_back_instead, is_in_queue, queue_of};
 
 /// A customer who wants a later call has time to ask again.
 pub const NOT_BEFORE_MAX: Span = Span::from_hours(30 * 24);
@@ -57,7 +57,7 @@ fn ask(
         note: check_text("note", ask.note.as_deref())?.unwrap_or_default(),
         not_before: ask.not_before,
     };
-    let over = waits.map(|transfer| cancelled(conversation, transfer, "", context));
+    let over = waits.map(|transfer| called_back_instead(conversation, transfer, context));
     Ok(over.into_iter().chain([ConversationEvent::Callback(Event::Asked(asked))]).collect())
 }
 

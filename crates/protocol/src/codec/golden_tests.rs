@@ -9,7 +9,9 @@ mod agent_shapes;
 mod callback_shapes;
 mod completion_shapes;
 mod conversation_shapes;
+mod file_shapes;
 mod handoff_shapes;
+mod question_shapes;
 mod report_shapes;
 mod session_shapes;
 mod subscription_shapes;
@@ -28,7 +30,9 @@ use agent_shapes::agent_shapes;
 use callback_shapes::callback_shapes;
 use completion_shapes::completion_shapes;
 use conversation_shapes::conversation_shapes;
+use file_shapes::file_shapes;
 use handoff_shapes::{agent, handoff_shapes, time};
+use question_shapes::question_shapes;
 use report_shapes::report_shapes;
 use session_shapes::session_shapes;
 use subscription_shapes::subscription_shapes;
@@ -48,7 +52,8 @@ use crate::teamspace::{self, Configuration, Settings};
 use crate::time::Span;
 use crate::token::{self, BearerKind, Grant};
 use crate::{
-    agent, callback, conversation, graph, message, session, subscription, transfer, webhook,
+    agent, callback, conversation, file, graph, message, question, session, subscription, transfer,
+    webhook,
 };
 
 /// One list that is both a match and a table: a missing variant does not compile, and a listed one
@@ -142,6 +147,20 @@ events! {
     Event::Webhook(webhook::Event::SetAside(_)) => "webhook.set_aside",
     Event::Webhook(webhook::Event::Settled(_)) => "webhook.settled",
     Event::Webhook(webhook::Event::Removed(_)) => "webhook.removed",
+    Event::File(file::Event::Stored(_)) => "file.stored",
+    Event::File(file::Event::Referenced(_)) => "file.referenced",
+    Event::File(file::Event::Released(_)) => "file.released",
+    Event::File(file::Event::Removed(_)) => "file.removed",
+    Event::File(file::Event::Deleted(_)) => "file.deleted",
+    Event::Question(question::Event::Asked(_)) => "question.asked",
+    Event::Question(question::Event::Answered(_)) => "question.answered",
+    Event::Question(question::Event::Defaulted(_)) => "question.defaulted",
+    Event::Question(question::Event::Unanswered(_)) => "question.unanswered",
+    Event::Question(question::Event::Withdrawn(_)) => "question.withdrawn",
+    Event::Question(question::Event::Claimed(_)) => "question.claimed",
+    Event::Question(question::Event::ClaimRenewed(_)) => "question.claim_renewed",
+    Event::Question(question::Event::ClaimLapsed(_)) => "question.claim_lapsed",
+    Event::Question(question::Event::Finished(_)) => "question.finished",
     Event::Message(message::Event::Woken(_)) => "message.woken",
     Event::Message(message::Event::Failed(_)) => "message.failed",
     Event::Conversation(conversation::Event::Opened(_)) => "conversation.opened",
@@ -154,6 +173,8 @@ events! {
     Event::Conversation(conversation::Event::ReplyOverdue(_)) => "conversation.reply_overdue",
     Event::Conversation(conversation::Event::Routed(_)) => "conversation.routed",
     Event::Conversation(conversation::Event::Updated(_)) => "conversation.updated",
+    Event::Conversation(conversation::Event::SignalsObserved(_))
+        => "conversation.signals_observed",
     Event::Conversation(conversation::Event::Closed(_)) => "conversation.closed",
     Event::Conversation(conversation::Event::Transfer(transfer::Event::Requested(_))) =>
         "transfer.requested",
@@ -279,6 +300,8 @@ fn shapes() -> Vec<(&'static str, Event)> {
     shapes.extend(transfer_shapes());
     shapes.extend(subscription_shapes());
     shapes.extend(webhook_shapes());
+    shapes.extend(file_shapes());
+    shapes.extend(question_shapes());
     shapes.extend(callback_shapes());
     shapes.extend(teamspace_shapes());
     shapes.extend(graph_shapes());

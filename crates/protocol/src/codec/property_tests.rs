@@ -3,8 +3,10 @@
 mod agents;
 mod completions;
 mod conversations;
+mod files;
 mod graphs;
 mod names;
+mod questions;
 mod sessions;
 mod subscriptions;
 mod webhooks;
@@ -113,6 +115,8 @@ fn events() -> impl Strategy<Value = Event> {
         1 => sessions::sessions(),
         1 => subscriptions::subscriptions(),
         1 => webhooks::webhooks(),
+        1 => files::files(),
+        2 => questions::questions(),
         3 => messages(),
         3 => conversations(),
         1 => Just(Event::Token(token::Event::Revoked(token::Revoked {}))),
@@ -181,6 +185,7 @@ fn proposals() -> impl Strategy<Value = Proposed> {
                 gated,
                 loosens,
                 differences,
+                files: Vec::new(),
             }
         },
     )
@@ -204,9 +209,11 @@ fn negotiations() -> impl Strategy<Value = HandoffEvent> {
     let refused = (parties(), text())
         .prop_map(|(parties, why)| HandoffEvent::Refused(Refused { parties, why }));
     let stage = select(SlaStage::ALL.to_vec());
-    let extended = (parties(), stage, time(), text()).prop_map(|(parties, stage, due, why)| {
-        HandoffEvent::SlaExtended(SlaExtended { parties, stage, due, why })
-    });
+    let extended = (parties(), stage, time(), text(), any::<bool>()).prop_map(
+        |(parties, stage, due, why, recall_only)| {
+            HandoffEvent::SlaExtended(SlaExtended { parties, stage, due, why, recall_only })
+        },
+    );
     let stage = select(SlaStage::ALL.to_vec());
     let warned = (parties(), stage, time()).prop_map(|(parties, stage, due)| {
         HandoffEvent::SlaWarned(SlaWarned { parties, stage, due })

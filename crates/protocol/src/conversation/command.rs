@@ -18,7 +18,9 @@ use crate::ids::{AgentId, GraphId};
 use crate::json::INTEGER_MAX;
 use crate::needs::{Directory, Needs, QueueOf};
 use crate::notes::NOTES_BYTES_MAX;
-use crate::route::graph::{CUSTOMER_QUEUES_MAX, HUMAN, LABEL_BYTES_MAX, Scalar};
+use crate::route::graph::{CUSTOMER_QUEUES_MAX, HUMAN, Scalar};
+use crate::route::limits::LABEL_BYTES_MAX;
+use crate::signal::{EscalationRules, SignalKind, SignalScore};
 use crate::time::Time;
 use crate::warning::Named;
 use crate::{callback, form, transfer};
@@ -36,6 +38,8 @@ pub enum Command {
     Close {
         reason: Option<String>,
     },
+    /// A program outside scores how a message of the customer sounds.
+    ObserveSignals(ObserveSignals),
     /// A command about a transfer to a person.
     Transfer(transfer::Command),
     /// A command about a callback.
@@ -86,6 +90,10 @@ pub struct Open {
     #[serde(default)]
     #[schemars(transform = form::items(0, CUSTOMER_QUEUES_MAX))]
     pub customer_queues: Vec<AgentId>,
+    /// When a person is called because of how the customer sounds, in a conversation without a
+    /// graph.
+    #[serde(default)]
+    pub signals: EscalationRules,
     /// How often it may change hands until the customer speaks again; 8 when absent.
     #[serde(default)]
     #[schemars(transform = form::range(1, HOPS_MAX_MAX))]
@@ -126,6 +134,18 @@ pub struct Say {
     pub in_reply_to: Option<u64>,
 }
 
+/// How a message of the customer sounds, by a program outside.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ObserveSignals {
+    /// The number of the message.
+    #[schemars(transform = form::range(1, INTEGER_MAX))]
+    pub message: u64,
+    /// The scores, each signal at most once. The others keep the score that they have.
+    #[schemars(transform = form::items(1, SignalKind::ALL.len()))]
+    pub signals: Vec<SignalScore>,
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Route {
@@ -164,7 +184,8 @@ pub struct Route {
     #[serde(default)]
     pub epoch: Option<u64>,
     /// The message that `parts` answer, if the holder keeps the conversation.
-    #[serde(skip)]
+    #[serde(default)]
+    #[schemars(transform = form::range(1, INTEGER_MAX))]
     pub in_reply_to: Option<u64>,
     /// Asks for a person also where an agent is called `human`.
     #[serde(skip)]
@@ -233,6 +254,23 @@ impl Route {
         self.is_for_person || (self.names_person() && named.is_none())
     }
 
+    /// The queue where the customer may wait. A loop that is stopped ends with a person.
+    fn queue_in(&self, state: Option<&Conversation>) -> Option<QueueOf> {
+        let conversation = state?;
+        if self.names_person() {
+            return Some(self.queue.clone().map_or(QueueOf::Default, QueueOf::Named));
+        }
+        let is_stopped = self.goto.as_ref().is_some_and(|to| is_stopped(conversation, to));
+        is_stopped.then_some(QueueOf::Default)
+    }
+
+    /// The supervisor that steps in where it hands the conversation round too often.
+    fn supervisor_in<'c>(&self, state: Option<&'c Conversation>) -> Option<&'c AgentId> {
+        let conversation = state?;
+        let is_too_much = self.goto.as_ref().is_some_and(|to| conversation.is_too_much(to));
+        is_too_much.then(|| conversation.setup.topology.supervisor()).flatten()
+    }
+
     /// Whether it may ask for a person.
     fn names_person(&self) -> bool {
         self.is_for_person || self.goto.as_ref().is_some_and(|goto| goto.as_str() == HUMAN)
@@ -247,6 +285,7 @@ impl Command {
             Command::Route(_) => "route",
             Command::Select { .. } => "select_agent",
             Command::Close { .. } => "close_conversation",
+            Command::ObserveSignals(_) => "observe_signals",
             Command::Transfer(command) => command.name(),
             Command::Callback(command) => command.name(),
             Command::Delivered { .. } => "delivered",
@@ -257,145 +296,62 @@ impl Command {
         }
     }
 
-    /// The facts it needs besides the conversation: the next holder, the graph's answer, and
-    /// whether turns reach that holder at an endpoint.
+    /// The facts it needs besides the conversation: the next holder, the graph's answer, the limits
+    /// of bots, and whether turns reach at an endpoint the agent that must be told.
     pub fn needs(&self, state: Option<&Conversation>) -> Needs {
-        if let Command::Transfer(command) = self {
-            return transfer_needs(command, state);
-        }
-        if let Command::Callback(command) = self {
-            return command.needs(state);
-        }
-        let agent = match self {
-            Command::Open(open) => open.agent.clone().or_else(|| open.topology.first().cloned()),
-            Command::Route(route) => route.goto.clone(),
-            Command::Select { agent } => Some(agent.clone()),
-            Command::Say(_)
-            | Command::Close { .. }
-            | Command::Delivered { .. }
-            | Command::NotDelivered { .. }
-            | Command::ShowProgress { .. }
-            | Command::MissAnswer { .. }
-            | Command::RemindPerson { .. }
-            | Command::Callback(_)
-            | Command::Transfer(_) => None,
-        };
-        let graph = self.graph(state);
-        let turn = match (self, state) {
-            (Command::Say(say), Some(conversation)) => TurnAsked::about(conversation, say),
-            (
-                Command::Open(_)
-                | Command::Say(_)
-                | Command::Route(_)
-                | Command::Select { .. }
-                | Command::Transfer(_)
-                | Command::Callback(_)
-                | Command::Delivered { .. }
-                | Command::NotDelivered { .. }
-                | Command::ShowProgress { .. }
-                | Command::MissAnswer { .. }
-                | Command::RemindPerson { .. }
-                | Command::Close { .. },
-                _,
-            ) => None,
-        };
-        // A loop that is stopped ends with a person.
-        let queue = match (self, state) {
-            (Command::Route(route), Some(_)) if route.names_person() => {
-                Some(route.queue.clone().map_or(QueueOf::Default, QueueOf::Named))
-            }
-            (Command::Route(route), Some(conversation))
-                if route.goto.as_ref().is_some_and(|to| is_stopped(conversation, to)) =>
-            {
-                Some(QueueOf::Default)
-            }
-            (Command::NotDelivered { .. }, Some(_)) => Some(QueueOf::Default),
-            (_, _) => None,
-        };
-        let directory = self.named(state).map(Directory::Named);
-        let fallbacks = self.fallbacks(state);
-        let settings = true;
-        Needs { agent, graph, turn, queue, directory, fallbacks, settings, ..Needs::default() }
-    }
-
-    /// The graph of a new conversation; of a known one, because of the limit of the next holder, or
-    /// because of the words by which a bot promises a transfer.
-    fn graph(&self, state: Option<&Conversation>) -> Option<GraphId> {
-        let of_state = || state.and_then(|conversation| conversation.setup.graph.clone());
-        match self {
-            Command::Open(open) => open.graph.clone(),
-            Command::Route(_)
-            | Command::Select { .. }
-            | Command::NotDelivered { .. }
-            | Command::MissAnswer { .. } => of_state(),
-            Command::Say(say) if say.epoch.is_some() => of_state(),
-            Command::Say(_)
-            | Command::Delivered { .. }
-            | Command::ShowProgress { .. }
-            | Command::RemindPerson { .. }
-            | Command::Transfer(_)
-            | Command::Callback(_)
-            | Command::Close { .. } => None,
-        }
-    }
-
-    /// Who is asked when the holder is silent, besides those whom the graph names.
-    fn fallbacks(&self, state: Option<&Conversation>) -> Option<Vec<AgentId>> {
-        let Command::MissAnswer { .. } = self else { return None };
-        let supervisor = state?.setup.topology.supervisor();
-        Some(supervisor.into_iter().cloned().collect())
-    }
-
-    /// The agents whose kind or endpoint matters.
-    fn named(&self, state: Option<&Conversation>) -> Option<Vec<AgentId>> {
-        match self {
+        let told = |agent: Option<&AgentId>| Some(Directory::Named(vec![agent?.clone()]));
+        let graph = || state.and_then(|conversation| conversation.setup.graph.clone());
+        let needs = match self {
             Command::Open(open) => {
-                Some(open.named().into_iter().map(|named| named.agent).collect())
+                let agent = open.agent.clone().or_else(|| open.topology.first().cloned());
+                let named = open.named().into_iter().map(|named| named.agent).collect();
+                let directory = Some(Directory::Named(named));
+                Needs { agent, graph: open.graph.clone(), directory, ..Needs::default() }
             }
-            Command::Say(_)
-            | Command::Route(_)
-            | Command::Select { .. }
-            | Command::Close { .. }
-            | Command::Transfer(_)
-            | Command::Callback(_)
-            | Command::Delivered { .. }
-            | Command::NotDelivered { .. }
+            Command::Say(say) => {
+                let turn = state.and_then(|conversation| TurnAsked::about(conversation, say));
+                // The graph has words by which a bot promises a transfer.
+                let graph = say.epoch.and_then(|_| graph());
+                let directory = told(state.map(|it| &it.holder));
+                Needs { turn, graph, directory, ..Needs::default() }
+            }
+            Command::Route(route) => {
+                let (agent, queue) = (route.goto.clone(), route.queue_in(state));
+                let directory = told(route.supervisor_in(state));
+                Needs { agent, queue, directory, graph: graph(), ..Needs::default() }
+            }
+            Command::Select { agent } => {
+                Needs { agent: Some(agent.clone()), graph: graph(), ..Needs::default() }
+            }
+            Command::Transfer(command) => return needs_of_transfer(command, state),
+            Command::Callback(command) => return command.needs(state),
+            Command::NotDelivered { .. } => {
+                let queue = state.map(|_| QueueOf::Default);
+                let supervisor = state.and_then(|it| it.setup.topology.supervisor());
+                Needs { queue, directory: told(supervisor), graph: graph(), ..Needs::default() }
+            }
+            Command::ObserveSignals(_) => {
+                let queue = state.map(|_| QueueOf::Graph);
+                let directory = told(state.map(|it| &it.holder));
+                Needs { queue, directory, graph: graph(), ..Needs::default() }
+            }
+            Command::MissAnswer { .. } => {
+                // Who is asked when the holder is silent, besides those whom the graph names.
+                let supervisor = state.map(|it| it.setup.topology.supervisor());
+                let fallbacks = supervisor.map(|it| it.into_iter().cloned().collect());
+                Needs { fallbacks, graph: graph(), ..Needs::default() }
+            }
+            Command::Delivered { .. }
             | Command::ShowProgress { .. }
-            | Command::MissAnswer { .. }
-            | Command::RemindPerson { .. } => {
-                self.told_next(state).map(|agent| vec![agent.clone()])
-            }
-        }
-    }
-
-    /// Who must be told besides the named agent, or has a limit: the holder when it or the customer
-    /// speaks, and the supervisor when it steps in.
-    fn told_next<'a>(&self, state: Option<&'a Conversation>) -> Option<&'a AgentId> {
-        let conversation = state?;
-        match self {
-            Command::Say(_) => Some(&conversation.holder),
-            Command::Route(route)
-                if route.goto.as_ref().is_some_and(|to| conversation.is_too_much(to)) =>
-            {
-                conversation.setup.topology.supervisor()
-            }
-            Command::NotDelivered { .. } => conversation.setup.topology.supervisor(),
-            Command::Open(_)
-            | Command::Route(_)
-            | Command::Select { .. }
-            | Command::Close { .. }
-            | Command::Transfer(_)
-            | Command::Callback(_)
-            | Command::Delivered { .. }
-            | Command::ShowProgress { .. }
-            | Command::MissAnswer { .. }
-            | Command::RemindPerson { .. } => None,
-        }
+            | Command::RemindPerson { .. }
+            | Command::Close { .. } => Needs::default(),
+        };
+        Needs { settings: true, ..needs }
     }
 }
 
 /// What a command about a transfer needs. A bot that gets the conversation back has a limit.
-fn transfer_needs(command: &transfer::Command, state: Option<&Conversation>) -> Needs {
+fn needs_of_transfer(command: &transfer::Command, state: Option<&Conversation>) -> Needs {
     let transfer = state.and_then(Conversation::open_transfer);
     let overflow = transfer.and_then(|it| it.overflow.as_ref()).map(|it| &it.to);
     let last = state.and_then(|conversation| conversation.transfer.as_deref());
@@ -403,7 +359,6 @@ fn transfer_needs(command: &transfer::Command, state: Option<&Conversation>) -> 
     let ended = transfer.filter(|_| command.may_end_it());
     let directory = ended.map(|it| Directory::Named(vec![it.terms.previous.clone()]));
     let graph = command.queue().and_then(|_| state?.setup.graph.clone());
-    // A bot that gets it back has a limit.
     let graph = graph.or_else(|| ended.and_then(|_| state?.setup.graph.clone()));
     let needs = command.needs(overflow, waits_in);
     Needs { directory, graph, settings: true, ..needs }

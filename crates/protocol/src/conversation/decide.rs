@@ -3,6 +3,7 @@
 mod close;
 mod deliver;
 pub mod human;
+mod observe_signals;
 pub mod open;
 mod route;
 mod say;
@@ -32,6 +33,7 @@ pub fn decide(
         Command::Route(route) => route::decide(state, route, context),
         Command::Select { agent } => route::select(state, agent, context),
         Command::Close { reason } => close::decide(state, reason.as_deref(), context),
+        Command::ObserveSignals(observe) => observe_signals::decide(state, observe, context),
         Command::Transfer(command) => transfer::decide(state, command, context),
         Command::Callback(command) => callback::decide(state, command, context),
         Command::Delivered { epoch, through } => {

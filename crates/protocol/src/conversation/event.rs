@@ -22,6 +22,7 @@ pub enum Event {
     NotHeard(NotHeard),
     Routed(Routed),
     Updated(Updated),
+    SignalsObserved(SignalsObserved),
     Delivered(Delivered),
     Unreached(Unreached),
     HolderSilent(HolderSilent),
@@ -136,6 +137,20 @@ pub struct Updated {
     pub update: Map<String, Value>,
 }
 
+/// A program outside scored how a message of the customer sounds. The customer does not see it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SignalsObserved {
+    pub holder: AgentId,
+    pub epoch: u64,
+    /// The number of the message.
+    pub message: u64,
+    /// The scores, each signal at most once.
+    pub signals: Vec<SignalScore>,
+    /// The rule that calls a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub escalation: Option<Escalate>,
+}
+
 /// The holder got messages at its endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivered {
@@ -232,6 +247,7 @@ impl Event {
             Event::NotHeard(_) => "conversation.not_heard",
             Event::Routed(_) => "conversation.routed",
             Event::Updated(_) => "conversation.updated",
+            Event::SignalsObserved(_) => "conversation.signals_observed",
             Event::Delivered(_) => "conversation.delivered",
             Event::Unreached(_) => "conversation.unreached",
             Event::HolderSilent(_) => "conversation.holder_silent",
@@ -252,6 +268,7 @@ impl Event {
             Event::NotHeard(it) => [Some(&it.holder), Some(&it.agent), None],
             Event::Routed(it) => [Some(&it.holder), Some(&it.to), None],
             Event::Updated(it) => [Some(&it.holder), None, None],
+            Event::SignalsObserved(it) => [Some(&it.holder), None, None],
             Event::Delivered(it) => [Some(&it.holder), None, None],
             Event::Unreached(it) => [Some(&it.holder), None, None],
             Event::HolderSilent(it) => [Some(&it.holder), it.next.agent(), None],
@@ -271,6 +288,7 @@ impl Event {
             Event::NotHeard(it) => Some(it.current),
             Event::Routed(it) => Some(it.epoch),
             Event::Updated(it) => Some(it.epoch),
+            Event::SignalsObserved(it) => Some(it.epoch),
             Event::Delivered(it) => Some(it.epoch),
             Event::Unreached(it) => Some(it.epoch),
             Event::HolderSilent(it) => Some(it.epoch),
@@ -301,6 +319,7 @@ impl Event {
             Event::Opened(_)
             | Event::NotHeard(_)
             | Event::Updated(_)
+            | Event::SignalsObserved(_)
             | Event::Delivered(_)
             | Event::Unreached(_)
             | Event::Extended(_)

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use serde_json::{Map, Value};
 
-use super::event::{Event, How, Opened, Routed, Said, Speaker};
+use super::event::{Event, How, Opened, Routed, Said, SignalsObserved, Speaker};
 use super::state::{Closed, Conversation, HELD_MAX, Transcript, Turn};
 use crate::conversation::silence::CustomerWait;
 use crate::conversation::told::DeliveryProgress;
@@ -34,6 +34,7 @@ pub fn evolve(
                 }
                 Event::Routed(routed) => route(&mut conversation, routed, at),
                 Event::Updated(it) => merge(&mut conversation.shared, &it.update),
+                Event::SignalsObserved(observed) => observe(&mut conversation, observed),
                 Event::Delivered(delivered) => conversation.told.reached(delivered.through, at),
                 Event::Unreached(_) => conversation.told.telling = None,
                 Event::HolderSilent(silent) => {
@@ -88,11 +89,11 @@ fn say(conversation: &mut Conversation, said: &Said, at: Time) {
             let (number, holders) = (said.number, vec![conversation.holder.clone()]);
             let Turn { answered, settled, refused, .. } = conversation.turn;
             conversation.turn = Turn { number, answered, settled, holders, refused };
-            if conversation.setup.graph.is_some() {
+            if conversation.remembers_signals() {
                 // After an escalation the same turns do not call a person again.
                 conversation.signals = match said.escalation {
                     Some(_) => SignalState::default(),
-                    None => conversation.signals.after(&said.signals),
+                    None => conversation.signals.after(said.number, &said.signals),
                 };
             }
             if said.deliver {
@@ -115,6 +116,16 @@ fn say(conversation: &mut Conversation, said: &Said, at: Time) {
             conversation.wait.answered(said.in_reply_to, asked, said.answer_within, at);
         }
     }
+}
+
+/// Replaces the scores of a turn that is remembered.
+fn observe(conversation: &mut Conversation, observed: &SignalsObserved) {
+    let SignalsObserved { message, signals, escalation, .. } = observed;
+    let known = conversation.signals;
+    conversation.signals = match escalation {
+        Some(_) => SignalState::default(),
+        None => known.scored(*message, signals).unwrap_or(known),
+    };
 }
 
 fn route(conversation: &mut Conversation, routed: &Routed, at: Time) {

@@ -13,7 +13,7 @@ use crate::agent::Agent;
 use crate::graph::Ready;
 use crate::ids::{AgentId, GraphId};
 use crate::route::graph::Scalar;
-use crate::route::regexes::IsSpent;
+use crate::route::spent::IsSpent;
 use crate::route::words::looked_at;
 use crate::route::{IntentClassification, Routed, Target, Turn};
 use crate::signal::{EscalationRules, Heard};
@@ -21,7 +21,7 @@ use crate::signal::{EscalationRules, Heard};
 /// The facts about a message when it is decided.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnFacts {
-    /// `None` if the graph does not exist any more.
+    /// `None` if there is no graph, or it does not exist any more.
     pub answer: Option<TurnAnswer>,
     pub heard: Heard,
     /// The directory entry of the agent that the graph names.
@@ -40,14 +40,14 @@ pub struct TurnAnswer {
 }
 
 impl TurnAsked {
-    /// The question about a message, if the conversation has a graph and is not closed.
+    /// The question about a message, if the conversation has a graph or rules about signals, and
+    /// is not closed.
     pub fn about(conversation: &Conversation, say: &Say) -> Option<Box<Self>> {
-        let graph = conversation.setup.graph.as_ref()?;
-        if conversation.closed.is_some() {
+        if conversation.closed.is_some() || !conversation.remembers_signals() {
             return None;
         }
         Some(Box::new(Self {
-            graph: graph.clone(),
+            graph: conversation.setup.graph.clone(),
             holder: conversation.holder.clone(),
             text: text_of(&say.parts),
             language: conversation.setup.customer.language.clone(),
@@ -143,7 +143,7 @@ impl TurnRoute {
 }
 
 impl TurnFacts {
-    /// The rules that call a person; none without a graph.
+    /// The rules of the graph that call a person.
     pub fn rules(&self) -> Option<&EscalationRules> {
         self.answer.as_ref().map(|answer| answer.graph.signals())
     }

@@ -15,7 +15,7 @@ use crate::fixed::Fixed;
 use crate::form;
 use crate::ids::{AgentId, ConversationId, GraphId};
 use crate::route::graph::Scalar;
-use crate::signal::SignalState;
+use crate::signal::{EscalationRules, SignalState};
 use crate::time::Time;
 use crate::transfer::Transfer;
 
@@ -38,7 +38,7 @@ pub struct Conversation {
     pub turn: Turn,
     /// All past holders, each once, the latest last. They get an error when they speak too late.
     pub held: Vec<AgentId>,
-    /// The signals of the last turns, if it has a graph.
+    /// The signals of the last turns, if it has a graph or rules about them.
     #[serde(default, skip_serializing_if = "SignalState::is_empty")]
     pub signals: SignalState,
     /// What the holder has been told at its endpoint.
@@ -73,6 +73,9 @@ pub struct Setup {
     /// The queues that its customer may name, besides those of its graph.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub customer_queues: Vec<AgentId>,
+    /// When a person is called, in a conversation without a graph.
+    #[serde(default, skip_serializing_if = "EscalationRules::is_empty")]
+    pub signals: EscalationRules,
     pub hops_max: u16,
 }
 
@@ -188,6 +191,11 @@ impl Conversation {
             }
             Principal::Operator(_) | Principal::System => Some(Side::Overseer),
         }
+    }
+
+    /// Whether the signals of its turns are remembered.
+    pub fn remembers_signals(&self) -> bool {
+        self.setup.graph.is_some() || !self.setup.signals.is_empty()
     }
 
     /// The transfer to a person that is under way.

@@ -6,6 +6,7 @@
 
 mod commands;
 mod graphs;
+mod signals;
 mod silence;
 mod turn_delivery;
 mod world;

@@ -1,13 +1,14 @@
-//! The question to a graph about one message.
+//! What is asked about one message of the customer.
 
 use std::collections::BTreeMap;
 
 use crate::ids::{AgentId, GraphId};
 
-/// What a graph is asked about one message.
+/// What a graph and the signals are asked about one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnAsked {
-    pub graph: GraphId,
+    /// `None` if only the signals of the message matter.
+    pub graph: Option<GraphId>,
     pub holder: AgentId,
     pub text: String,
     pub language: Option<String>,

@@ -1,18 +1,20 @@
 //! Delivery of turns to the holder's endpoint: what is still to be told, in which piece, and under
 //! which id. The messages are in the ledger; here are only their numbers.
 
-use super::told::DeliveryPiece;
 use serde_json::{Map, Value, json};
 
 use super::event::{Event, Routed, Said, Speaker};
-use super::part::{Attachment, Part};
+use super::part::{Attachment, FilePart, Part, file_path};
 use super::state::{Conversation, Customer};
+use super::told::DeliveryPiece;
+use super::transcript_line::TranscriptLine;
 use crate::conversation::author::whose;
 use crate::hidden::make_visible;
 use crate::ids::{AgentId, ConversationId, TeamspaceId};
 use crate::stored::Effect;
 use crate::time::{Span, Time};
-use crate::tools::transcript::{History, HistoryForm};
+use crate::tools::history_form::HistoryForm;
+use crate::tools::transcript::History;
 use crate::transfer;
 
 /// After this long a delivery has failed. No customer waits longer in a chat.
@@ -33,16 +35,6 @@ pub struct Turn {
     pub in_reply_to: Option<u64>,
     pub customer: Customer,
     pub shared: Map<String, Value>,
-}
-
-/// A line of the transcript; without an event if it was erased.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TranscriptLine {
-    pub number: u64,
-    pub at: Time,
-    /// The actor, as the record names them.
-    pub actor: String,
-    pub event: Option<Event>,
 }
 
 impl Conversation {
@@ -81,13 +73,6 @@ impl Conversation {
             customer: self.setup.customer.clone(),
             shared: self.shared.clone(),
         })
-    }
-}
-
-impl TranscriptLine {
-    /// Whether it is never delivered to an endpoint: a note or a whisper.
-    pub fn is_between_people(&self) -> bool {
-        self.event.as_ref().is_some_and(Event::is_between_people)
     }
 }
 
@@ -165,6 +150,7 @@ impl Turn {
                 Event::Opened(_)
                 | Event::NotHeard(_)
                 | Event::Updated(_)
+                | Event::SignalsObserved(_)
                 | Event::Delivered(_)
                 | Event::Unreached(_)
                 | Event::Extended(_)
@@ -185,10 +171,11 @@ impl Turn {
             Part::Attachment(Attachment { name, media_type, sha256, size_bytes, .. }) => json!({
                 "type": "attachment", "name": name, "media_type": media_type, "sha256": sha256,
                 "size_bytes": size_bytes,
-                "path": format!(
-                    "/v1/conversations/{}/messages/{}/attachments/{index}",
-                    self.conversation, said.number
-                ),
+                "path": file_path(self.conversation, said.number, index),
+            }),
+            Part::File(FilePart { file, name, media_type }) => json!({
+                "type": "file", "name": name, "media_type": media_type, "file": file,
+                "path": file_path(self.conversation, said.number, index),
             }),
         });
         parts.collect()

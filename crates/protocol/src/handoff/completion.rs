@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use super::artifact::Seen;
 use super::check::check_artifacts;
 use super::package::{Artifact, Package};
-use super::state::{Checks, Waiting};
 use crate::form;
 use crate::notes::{NOTES_BYTES_MAX, check_text};
 use crate::rejection::Rejection;
@@ -34,20 +33,6 @@ pub struct Completion {
     pub notes: Option<String>,
     pub final_artifacts: Vec<Artifact>,
     pub evidence: Vec<Evidence>,
-}
-
-/// A report that is not accepted yet.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Completing {
-    /// The clock of the work, which runs until it is completed.
-    pub waiting: Waiting,
-    pub completion: Completion,
-    /// The state of the verification of the final artifacts.
-    pub checks: Checks,
-    pub passed: Vec<String>,
-    pub seen: Vec<Seen>,
-    /// A verifier, who is not the owner, must confirm it.
-    pub needs_verifier: bool,
 }
 
 /// An accepted report, with the results of its checks.

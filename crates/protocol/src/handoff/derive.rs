@@ -4,10 +4,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::command::Child;
-use super::package::{Policy, TaskKind};
+use super::package::{Package, Policy, TaskKind};
 use super::recall::RECALL;
 use super::state::{Approval, Handoff, Made, Stage, Terms, Waiting};
-use super::workq::Workq;
+use super::workq::{self, Transfer, Way, Workq};
 use crate::handoff::readers::Readers;
 use crate::handoff::sla::SlaStage;
 use crate::ids::{AgentId, HandoffId, TaskId};
@@ -268,4 +268,18 @@ pub fn parts(made: &Made) -> u32 {
 
 pub fn decode_chain(value: &str) -> Vec<AgentId> {
     decode_task(value).chain
+}
+
+/// The request to the queue that moves the items this way.
+pub fn workq_transfer(made: &Made, way: Way, package: Option<&Package>) -> Transfer {
+    // An unreadable package has no known items, so nothing is asked.
+    let items =
+        package.map(|package| workq::items(&package.task.external_refs)).unwrap_or_default();
+    // A coordinator may hand over what it does not own.
+    let before = made.terms.chain.last().unwrap_or(&made.terms.from).clone();
+    let target = made.terms.to.clone();
+    match way {
+        Way::Over => Transfer { items, from: before, to: target },
+        Way::Back => Transfer { items, from: target, to: before },
+    }
 }

@@ -16,7 +16,7 @@ use super::workq::{Degradation, Workq};
 use crate::handoff::readers::Readers;
 use crate::handoff::reject_reason::RejectReason;
 use crate::handoff::sla::SlaStage;
-use crate::ids::{AgentId, HandoffId, TaskId, ThreadId};
+use crate::ids::{AgentId, FileId, HandoffId, TaskId, ThreadId};
 use crate::time::Time;
 
 pub use escalated::Escalated;
@@ -134,6 +134,9 @@ pub struct Proposed {
     /// What a counter-offer changes, or where a policy is laxer than what was agreed on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub differences: Vec<Difference>,
+    /// The stored files that are artifacts of the package, each once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -345,13 +348,16 @@ pub struct DelegationReopened {
     pub child: HandoffId,
 }
 
-/// A coordinator gave a stage more time; it can be overdue again.
+/// A coordinator gave a stage, or its recall, more time; it can be overdue again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SlaExtended {
     pub parties: Parties,
     pub stage: SlaStage,
     pub due: Time,
     pub why: String,
+    /// The stage ends later than that, so only its recall has more time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub recall_only: bool,
 }
 
 /// A stage will be overdue soon. Recorded once for each time its limit is set.

@@ -11,7 +11,6 @@ use completion::Remembered;
 use super::completion::Shown;
 use super::event::{Closed, Drafted, Event, Proposed, ValidationStarted};
 use super::package::OfferedWorkState;
-use super::recall::may_be_recalled;
 use super::state::{
     Approval, Checks, Delegations, Draft, Handoff, Made, Note, Stage, Terms, Validating, Waiting,
 };
@@ -140,7 +139,7 @@ fn evolve_made(mut made: Made, event: &Event, at: Time) -> Result<Made, BadHisto
             work.evolve(stage, event, at).ok_or(bad)?
         }
     };
-    if !may_be_recalled(&made.stage) {
+    if !made.stage.may_be_recalled() {
         made.recall = None;
     }
     Ok(made)
@@ -203,6 +202,9 @@ impl Work<'_> {
 /// The clock of a stage after an event about its limit.
 fn clock(before: Waiting, event: &Event) -> Waiting {
     if let Event::SlaExtended(extended) = event {
+        if extended.recall_only {
+            return before;
+        }
         return Waiting { due: Some(extended.due), escalated: false, warned: false, ..before };
     }
     let is_warning = matches!(event, Event::SlaWarned(_));

@@ -1,43 +1,10 @@
 //! Who is told about a step of a handoff. A pure function of the recorded event, so notices need
 //! no writes of their own: they are derived from the ledger when a reader asks.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use super::event::{Closed, Event, Proposed};
+use super::notice_kind::NoticeKind;
 use super::waits::Waiter;
 use crate::ids::AgentId;
-
-/// What a notice is about. Agents can mute each kind.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum NoticeKind {
-    Proposed,
-    ApprovalWanted,
-    Approved,
-    Accepted,
-    Rejected,
-    Countered,
-    Activated,
-    Progressed,
-    Recalled,
-    ConfirmationWanted,
-    CompletionFailed,
-    Disputed,
-    Completed,
-    Closed,
-    Withdrawn,
-    Reassigned,
-    Delegated,
-    PartEnded,
-    VerificationUnavailable,
-    SlaWarned,
-    SlaExtended,
-    Escalated,
-    WorkqDegraded,
-}
 
 /// One notice of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -172,61 +139,5 @@ fn closing(closed: &Closed) -> NoticeKind {
         (true, _) => NoticeKind::Withdrawn,
         (false, Some(_)) => NoticeKind::Reassigned,
         (false, None) => NoticeKind::Closed,
-    }
-}
-
-impl NoticeKind {
-    pub const ALL: [NoticeKind; 23] = [
-        NoticeKind::Proposed,
-        NoticeKind::ApprovalWanted,
-        NoticeKind::Approved,
-        NoticeKind::Accepted,
-        NoticeKind::Rejected,
-        NoticeKind::Countered,
-        NoticeKind::Activated,
-        NoticeKind::Progressed,
-        NoticeKind::Recalled,
-        NoticeKind::ConfirmationWanted,
-        NoticeKind::CompletionFailed,
-        NoticeKind::Disputed,
-        NoticeKind::Completed,
-        NoticeKind::Closed,
-        NoticeKind::Withdrawn,
-        NoticeKind::Reassigned,
-        NoticeKind::Delegated,
-        NoticeKind::PartEnded,
-        NoticeKind::VerificationUnavailable,
-        NoticeKind::SlaWarned,
-        NoticeKind::SlaExtended,
-        NoticeKind::Escalated,
-        NoticeKind::WorkqDegraded,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            NoticeKind::Proposed => "proposed",
-            NoticeKind::ApprovalWanted => "approval_wanted",
-            NoticeKind::Approved => "approved",
-            NoticeKind::Accepted => "accepted",
-            NoticeKind::Rejected => "rejected",
-            NoticeKind::Countered => "countered",
-            NoticeKind::Activated => "activated",
-            NoticeKind::Progressed => "progressed",
-            NoticeKind::Recalled => "recalled",
-            NoticeKind::ConfirmationWanted => "confirmation_wanted",
-            NoticeKind::CompletionFailed => "completion_failed",
-            NoticeKind::Disputed => "disputed",
-            NoticeKind::Completed => "completed",
-            NoticeKind::Closed => "closed",
-            NoticeKind::Withdrawn => "withdrawn",
-            NoticeKind::Reassigned => "reassigned",
-            NoticeKind::Delegated => "delegated",
-            NoticeKind::PartEnded => "part_ended",
-            NoticeKind::VerificationUnavailable => "verification_unavailable",
-            NoticeKind::SlaWarned => "sla_warned",
-            NoticeKind::SlaExtended => "sla_extended",
-            NoticeKind::Escalated => "escalated",
-            NoticeKind::WorkqDegraded => "workq_degraded",
-        }
     }
 }

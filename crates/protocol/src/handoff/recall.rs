@@ -3,7 +3,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::state::Stage;
 use crate::time::{Span, Time};
 
 /// For the owner to stop and to give the task back: as long as an accepted task may wait for its
@@ -24,23 +23,11 @@ pub struct Recall {
 }
 
 impl Recall {
-    /// A coordinator gave the owner more time. A recall that has escalated ends then too.
+    /// A coordinator gave the owner more time. The limit moves to a later time only.
     pub fn extend(&mut self, due: Time) {
-        if self.escalated {
+        if self.until < due {
             self.until = due;
             self.escalated = false;
         }
-    }
-}
-
-/// Whether a handoff in this stage can be recalled. A recall ends with these stages.
-pub fn may_be_recalled(stage: &Stage) -> bool {
-    match stage {
-        Stage::Accepted(_) | Stage::Activated(_) | Stage::Completing(_) => true,
-        Stage::Proposed(_)
-        | Stage::Validating(_)
-        | Stage::Rejected { .. }
-        | Stage::Completed { .. }
-        | Stage::Closed { .. } => false,
     }
 }

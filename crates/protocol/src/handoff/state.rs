@@ -1,16 +1,16 @@
 //! The states of a handoff. Each carries exactly the data that exists in it.
 
-use super::status::Status;
-
 use serde::{Deserialize, Serialize};
 
-use super::completion::{Completing, Shown};
+use super::artifact::Seen;
+use super::completion::{Completion, Shown};
 use super::edit::Difference;
 use super::event::{Closed, Escalated};
 use super::package::{OfferedWorkState, Policy, TaskKind};
 use super::progress::Reported;
 use super::recall::Recall;
 use super::sla::Slas;
+use super::status::Status;
 use super::workq::{Workq, WorkqStatus};
 use crate::fixed::Fixed;
 use crate::handoff::readers::Readers;
@@ -182,6 +182,20 @@ pub struct Validating {
     pub artifacts: Option<Vec<String>>,
 }
 
+/// A report that is not accepted yet.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Completing {
+    /// The clock of the work, which runs until it is completed.
+    pub waiting: Waiting,
+    pub completion: Completion,
+    /// The state of the verification of the final artifacts.
+    pub checks: Checks,
+    pub passed: Vec<String>,
+    pub seen: Vec<Seen>,
+    /// A verifier, who is not the owner, must confirm it.
+    pub needs_verifier: bool,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Checks {
     /// The artifacts are being verified.
@@ -315,6 +329,27 @@ impl Handoff {
     }
 }
 
+impl Made {
+    pub fn workq_status(&self) -> WorkqStatus {
+        match self.workq {
+            Workq::Idle | Workq::Missing => WorkqStatus::NotApplicable,
+            Workq::Transferred => WorkqStatus::Transferred,
+            Workq::Degraded => WorkqStatus::Degraded,
+            Workq::Asked(_) => match self.stage {
+                // Nothing is recorded after the end, so the result stays unknown.
+                Stage::Closed { .. } => WorkqStatus::Degraded,
+                Stage::Proposed(_)
+                | Stage::Validating(_)
+                | Stage::Accepted(_)
+                | Stage::Rejected { .. }
+                | Stage::Activated(_)
+                | Stage::Completing(_)
+                | Stage::Completed { .. } => WorkqStatus::Pending,
+            },
+        }
+    }
+}
+
 fn is_zero(number: &u32) -> bool {
     *number == 0
 }
@@ -339,6 +374,18 @@ impl Stage {
             Stage::Activated(_) | Stage::Completing(_) => Status::Activated,
             Stage::Completed { .. } => Status::Completed,
             Stage::Closed { .. } => Status::Closed,
+        }
+    }
+
+    /// Whether a handoff in this stage can be recalled. A recall ends with these stages.
+    pub fn may_be_recalled(&self) -> bool {
+        match self {
+            Stage::Accepted(_) | Stage::Activated(_) | Stage::Completing(_) => true,
+            Stage::Proposed(_)
+            | Stage::Validating(_)
+            | Stage::Rejected { .. }
+            | Stage::Completed { .. }
+            | Stage::Closed { .. } => false,
         }
     }
 }

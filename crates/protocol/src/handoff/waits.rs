@@ -5,11 +5,10 @@
 use std::str::FromStr;
 
 use super::derive::{clocked, due};
-use super::recall::Recall;
 use super::state::{Approval, Draft, Handoff, Made, Stage};
 use crate::agent::Kind;
 use crate::caller::{Caller, Role};
-use crate::ids::AgentId;
+use crate::ids::{AgentId, HandoffId};
 use crate::roles::{self, RoleAction};
 use crate::time::Time;
 
@@ -19,6 +18,8 @@ pub struct Wait {
     pub who: Waiter,
     /// What they can do, by the names of the actions.
     pub actions: &'static [&'static str],
+    /// The delegated parts that they do it to; empty for the handoff itself.
+    pub parts: Vec<HandoffId>,
     pub since: Time,
     /// When it is overdue. It stays when that has passed.
     pub until: Option<Time>,
@@ -97,24 +98,41 @@ fn of_made(made: &Made) -> Vec<Wait> {
             recalled(made).into_iter().chain(next).collect()
         }
     };
+    let has_parts = has_open_parts(made);
     let is_escalated = clocked(&made.stage).is_some_and(|(_, waiting)| waiting.escalated);
     if is_escalated {
-        all.extend(due_of(made).map(|due| escalated(due, &["extend_sla", "reassign", "close"])));
+        let actions: &[_] = match has_parts {
+            false => &["extend_sla", "reassign", "close"],
+            true => &["extend_sla", "close"],
+        };
+        all.extend(due_of(made).map(|due| escalated(due, actions)));
     } else if let Some(recall) = made.recall.as_ref().filter(|recall| recall.escalated) {
-        all.push(escalated(recall.until, &["reassign", "extend_sla", "close"]));
+        let actions: &[_] = match has_parts {
+            false => &["reassign", "extend_sla", "close"],
+            true => &["extend_sla", "close"],
+        };
+        all.push(escalated(recall.until, actions));
     }
     all
 }
 
-/// A coordinator must act since the time has passed, and has as long as it takes.
-fn escalated(since: Time, actions: &'static [&'static str]) -> Wait {
-    Wait { who: Waiter::Coordinator, actions, since, until: None, then: Then::Escalated }
+/// Whether parts of the task are under way. Until they end, the task keeps its owner.
+pub fn has_open_parts(made: &Made) -> bool {
+    !made.delegations.open.is_empty()
 }
 
-/// The owner is asked to give the task back, unless it completes it first.
+/// A coordinator must act since the time has passed, and has as long as it takes.
+fn escalated(since: Time, actions: &'static [&'static str]) -> Wait {
+    let parts = Vec::new();
+    Wait { who: Waiter::Coordinator, actions, parts, since, until: None, then: Then::Escalated }
+}
+
+/// The owner is asked to give the task back, unless it completes it first. While parts of it are
+/// under way, it takes these back before.
 fn recalled(made: &Made) -> Option<Wait> {
-    let recall = made.recall.as_ref().filter(|_| made.delegations.open.is_empty())?;
+    let recall = made.recall.as_ref()?;
     let actions: &'static [&'static str] = match made.stage {
+        Stage::Activated(_) if has_open_parts(made) => &["withdraw", "recall"],
         Stage::Accepted(_) => &["reject", "activate"],
         Stage::Activated(_) | Stage::Completing(_) => &["reject", "complete"],
         Stage::Proposed(_)
@@ -123,12 +141,10 @@ fn recalled(made: &Made) -> Option<Wait> {
         | Stage::Completed { .. }
         | Stage::Closed { .. } => return None,
     };
-    Some(of_recall(recall, Waiter::Agent(made.terms.to.clone()), actions))
-}
-
-fn of_recall(recall: &Recall, who: Waiter, actions: &'static [&'static str]) -> Wait {
+    let who = Waiter::Agent(made.terms.to.clone());
+    let parts = made.delegations.open.clone();
     let then = if recall.escalated { Then::Escalated } else { Then::Escalates };
-    Wait { who, actions, since: recall.since, until: Some(recall.until), then }
+    Some(Wait { who, actions, parts, since: recall.since, until: Some(recall.until), then })
 }
 
 /// Who moves a stage whose clock is running, and how. The owner of a recalled task is asked by the
@@ -142,7 +158,7 @@ fn next(made: &Made) -> Vec<(Waiter, &'static [&'static str])> {
             all.push((Waiter::Server, &["verify"]));
         }
         Stage::Validating(_) => {}
-        Stage::Activated(_) if !made.delegations.open.is_empty() => {
+        Stage::Activated(_) if has_open_parts(made) => {
             all.push((Waiter::Parts, &[]));
         }
         Stage::Accepted(_) | Stage::Activated(_) if made.recall.is_some() => {}
@@ -174,20 +190,35 @@ fn next(made: &Made) -> Vec<(Waiter, &'static [&'static str])> {
 }
 
 fn unlimited(who: Waiter, actions: &'static [&'static str], since: Time) -> Wait {
-    Wait { who, actions, since, until: None, then: Then::Nothing }
+    Wait { who, actions, parts: Vec::new(), since, until: None, then: Then::Nothing }
 }
 
 fn limited(made: &Made, who: Waiter, actions: &'static [&'static str]) -> Option<Wait> {
     let (stage, waiting) = clocked(&made.stage)?;
     let then = if waiting.escalated { Then::Escalated } else { Then::Escalates };
     let until = Some(due(&made.terms, stage, waiting));
-    Some(Wait { who, actions, since: waiting.since, until, then })
+    let parts = match who {
+        Waiter::Parts => made.delegations.open.clone(),
+        Waiter::Agent(_)
+        | Waiter::Approver { .. }
+        | Waiter::Verifier { .. }
+        | Waiter::Coordinator
+        | Waiter::Server => Vec::new(),
+    };
+    Some(Wait { who, actions, parts, since: waiting.since, until, then })
 }
 
 /// When the running stage is, or was, overdue.
 pub fn due_at(handoff: &Handoff) -> Option<Time> {
     let Handoff::Made(made) = handoff else { return None };
     due_of(made)
+}
+
+/// When the first of its running limits is, or was, over: that of the stage or that of a recall.
+fn overdue_at(handoff: &Handoff) -> Option<Time> {
+    let Handoff::Made(made) = handoff else { return None };
+    let recall = made.recall.as_ref().map(|recall| recall.until);
+    due_of(made).into_iter().chain(recall).min()
 }
 
 fn due_of(made: &Made) -> Option<Time> {
@@ -238,7 +269,7 @@ impl OpenFilter {
             })
         };
         let is_approver = |wait: &Wait| matches!(wait.who, Waiter::Approver { .. });
-        let is_overdue = due_at(handoff).is_some_and(|due| due <= now);
+        let is_overdue = overdue_at(handoff).is_some_and(|due| due <= now);
         !all.is_empty()
             && self.waiting_for.as_ref().is_none_or(is_waited_for)
             && (!self.is_approval_wanted || all.iter().any(is_approver))

@@ -4,8 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::package::{ExternalRef, ExternalRefKind, Package};
-use super::state::{Made, Stage};
+use super::package::{ExternalRef, ExternalRefKind};
 use crate::ids::AgentId;
 
 /// A task is one item, seldom a few, and each is asked about in turn; more would be a list.
@@ -144,40 +143,6 @@ impl Degradation {
             Degradation::Refused => "refused",
             Degradation::BadAnswer => "bad_answer",
         }
-    }
-}
-
-impl Made {
-    pub fn workq_status(&self) -> WorkqStatus {
-        match self.workq {
-            Workq::Idle | Workq::Missing => WorkqStatus::NotApplicable,
-            Workq::Transferred => WorkqStatus::Transferred,
-            Workq::Degraded => WorkqStatus::Degraded,
-            Workq::Asked(_) => match self.stage {
-                // Nothing is recorded after the end, so the result stays unknown.
-                Stage::Closed { .. } => WorkqStatus::Degraded,
-                Stage::Proposed(_)
-                | Stage::Validating(_)
-                | Stage::Accepted(_)
-                | Stage::Rejected { .. }
-                | Stage::Activated(_)
-                | Stage::Completing(_)
-                | Stage::Completed { .. } => WorkqStatus::Pending,
-            },
-        }
-    }
-}
-
-/// The request to the queue that moves the items this way.
-pub fn transfer(made: &Made, way: Way, package: Option<&Package>) -> Transfer {
-    // An unreadable package has no known items, so nothing is asked.
-    let items = package.map(|package| items(&package.task.external_refs)).unwrap_or_default();
-    // A coordinator may hand over what it does not own.
-    let before = made.terms.chain.last().unwrap_or(&made.terms.from).clone();
-    let target = made.terms.to.clone();
-    match way {
-        Way::Over => Transfer { items, from: before, to: target },
-        Way::Back => Transfer { items, from: target, to: before },
     }
 }
 

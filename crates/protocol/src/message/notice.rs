@@ -10,6 +10,7 @@ use crate::handoff::Handoff;
 use crate::handoff::event::{Escalated, Event, Rejected, SlaWarned};
 use crate::handoff::package::Priority;
 use crate::handoff::sla::SlaStage;
+use crate::handoff::waits;
 use crate::ids::HandoffId;
 
 /// A notice must fit into a payload with all its fields. It points to the handoff, which has the
@@ -34,7 +35,8 @@ pub fn of(id: HandoffId, event: &Event, handoff: &Handoff) -> Option<Outgoing> {
             (Kind::SystemError, rejected.parties.from.clone(), Priority::Normal, why(rejected))
         }
         Event::Escalated(escalated) => {
-            (Kind::StatusBlocked, state::coordinators(), Priority::High, what_to_do(escalated))
+            let says = what_to_do(escalated, handoff);
+            (Kind::StatusBlocked, state::coordinators(), Priority::High, says)
         }
         Event::SlaWarned(warned) => {
             (Kind::StatusUpdate, warned.parties.to.clone(), Priority::Normal, until_when(warned))
@@ -118,8 +120,14 @@ fn to_confirm() -> Vec<(&'static str, String)> {
 }
 
 /// The escalation notification of the ACP design.
-fn what_to_do(escalated: &Escalated) -> Vec<(&'static str, String)> {
+fn what_to_do(escalated: &Escalated, handoff: &Handoff) -> Vec<(&'static str, String)> {
+    let has_parts = match handoff {
+        Handoff::Made(made) => waits::has_open_parts(made),
+        Handoff::Draft(_) | Handoff::Discarded { .. } => false,
+    };
     let recommended = match escalated.stage {
+        // A task with parts under way keeps its owner.
+        _ if has_parts => "extend_sla",
         // The sender wants the task back.
         _ if escalated.is_of_recall() => "reassign",
         SlaStage::Proposed | SlaStage::Accepted => "reassign",

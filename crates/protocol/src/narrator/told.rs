@@ -49,6 +49,7 @@ impl Cause<'_> {
             | Event::Said(_)
             | Event::NotHeard(_)
             | Event::Updated(_)
+            | Event::SignalsObserved(_)
             | Event::Delivered(_)
             | Event::Unreached(_)
             | Event::HolderSilent(_)

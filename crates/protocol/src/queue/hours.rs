@@ -129,6 +129,16 @@ impl OpeningHours {
                     let expected = "later than `from`; a night is two shifts".to_owned();
                     wrong(format!("{name}[{index}].to"), expected);
                 }
+                let overlaps = |other: &Shift| {
+                    let (other_from, other_to) =
+                        (minute_of_day(&other.from), minute_of_day(&other.to));
+                    from < other_to && other_from < to && from < to && other_from < other_to
+                };
+                if let Some(other) = shifts[..index].iter().find(|other| overlaps(other)) {
+                    let Shift { from, to } = other;
+                    let expected = format!("a shift that does not overlap {from} to {to}");
+                    wrong(format!("{name}[{index}]"), expected);
+                }
             }
         }
         problems

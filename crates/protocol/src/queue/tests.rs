@@ -323,6 +323,13 @@ fn hours_that_make_no_sense_are_named() {
         "utc_offset_minutes": 900,
         "monday": [{ "from": "9:00", "to": "25:00" }, { "from": "22:00", "to": "06:00" }],
         "sunday": [{ "from": "10:60", "to": "+1:00" }],
+        "friday": [
+            { "from": "13:00", "to": "17:00" },
+            { "from": "09:00", "to": "13:00" },
+            { "from": "12:59", "to": "13:01" },
+            { "from": "13:30", "to": "14:00" },
+            { "from": "17:00", "to": "09:00" },
+        ],
     }))
     .unwrap();
     let fields: Vec<_> = wrong.problems().into_iter().map(|problem| problem.field).collect();
@@ -331,6 +338,9 @@ fn hours_that_make_no_sense_are_named() {
         "monday[0].from",
         "monday[0].to",
         "monday[1].to",
+        "friday[2]",
+        "friday[3]",
+        "friday[4].to",
         "sunday[0].from",
         "sunday[0].to",
     ];

@@ -4,8 +4,8 @@
 use crate::aggregate::Command;
 use crate::transfer::command::Act;
 use crate::{
-    agent, callback, conversation, graph, handoff, message, session, subscription, token, transfer,
-    webhook,
+    agent, callback, conversation, file, graph, handoff, message, question, session, subscription,
+    token, transfer, webhook,
 };
 
 impl Command {
@@ -63,6 +63,21 @@ impl Command {
                 | webhook::Command::Settle { .. }
                 | webhook::Command::Remove => true,
             },
+            Command::File(command) => match command {
+                file::Command::Store { .. } | file::Command::Refer { .. } => false,
+                file::Command::Release { .. }
+                | file::Command::Elapse { .. }
+                | file::Command::NoteDeleted => true,
+            },
+            Command::Question(command) => match command {
+                question::Command::Ask(_) => false,
+                question::Command::Answer(_)
+                | question::Command::Withdraw(_)
+                | question::Command::Claim(_)
+                | question::Command::Renew { .. }
+                | question::Command::Finish(_)
+                | question::Command::Elapse { .. } => true,
+            },
             Command::Teamspace(_) => false,
             Command::Erase { .. } | Command::Fork(_) => true,
         }
@@ -106,6 +121,7 @@ fn is_conversation_closing(command: &conversation::Command) -> bool {
         conversation::Command::Open(_)
         | conversation::Command::Say(_)
         | conversation::Command::Route(_)
+        | conversation::Command::ObserveSignals(_)
         | conversation::Command::Select { .. } => false,
         conversation::Command::Close { .. }
         | conversation::Command::Delivered { .. }

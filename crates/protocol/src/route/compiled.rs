@@ -2,14 +2,15 @@
 //! regexes, and only rules that can still match are checked. The result is the same as reading the
 //! document from top to bottom.
 
-use super::language::is_language;
 use std::collections::{BTreeMap, HashMap};
 
-use super::check::{GraphProblem, ProblemCode, Site};
 use super::decision::{Hop, Routed, SPENT, Target};
 use super::graph::{AgentGraph, AttributeCondition, HOPS_MAX, HUMAN, Node, NodeKind, Rule, Scalar};
 use super::intent::{IntentClassification, IntentClassifier, PatternClassifier};
-use super::regexes::{IsSpent, Matches, RegexList, STEPS_PER_LOOK, Spent};
+use super::language::is_language;
+use super::problem::{GraphProblem, ProblemCode, Site};
+use super::regexes::{Matches, RegexList};
+use super::spent::{IsSpent, STEPS_PER_LOOK, Spent};
 use super::words::{WordSet, fold, looked_at};
 use crate::ids::AgentId;
 

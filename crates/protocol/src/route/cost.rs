@@ -1,8 +1,8 @@
 //! What the regexes of a graph may cost in the worst case. It is checked when a graph is saved:
 //! graphs that were saved before stay usable, and their turns have a time limit like all others.
 
-use super::check::{GraphProblem, ProblemCode, Site};
 use super::graph::AgentGraph;
+use super::problem::{GraphProblem, ProblemCode, Site};
 use super::regexes::n_states;
 
 /// States of all regexes of a graph together, once compiled. Ordinary regexes have some ten to a
@@ -65,7 +65,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use crate::route::decision::SPENT;
-    use crate::route::regexes::Spent;
+    use crate::route::spent::Spent;
     use crate::route::{AgentGraph, Compiled, Target, Turn};
 
     fn graph(regexes: &[String]) -> Value {

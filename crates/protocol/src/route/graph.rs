@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::intent::{INTENTS_MAX, IntentPatterns};
+use super::limits::{KEYWORD_BYTES_MAX, LABEL_BYTES_MAX, REGEX_BYTES_MAX};
 use super::silence::SilenceRules;
 use crate::signal::EscalationRules;
 use crate::{form, ids};
@@ -31,26 +32,11 @@ pub const KEYWORDS_MAX: usize = 50_000;
 /// Entries of one list within a rule. A rule with a longer list is unreadable.
 pub const RULE_ITEMS_MAX: usize = 64;
 
-/// A keyword is a few words. Longer text is a sentence that no customer types again.
-pub const KEYWORD_BYTES_MAX: usize = 100;
-
 /// Regexes of all rules together. Unlike keywords, each one costs time, so there are fewer.
 pub const REGEXES_MAX: usize = 256;
 
-/// One regex, as written.
-pub const REGEX_BYTES_MAX: usize = 500;
-
-/// One regex, as compiled: `\w{50}` is a short text and a large program.
-pub const REGEX_PROGRAM_BYTES_MAX: usize = 256 * 1024;
-
-/// All regexes of one router, as compiled.
-pub const REGEX_SET_BYTES_MAX: usize = 8 * 1024 * 1024;
-
 /// A description or a reason is shown on one line.
 pub const GRAPH_TEXT_BYTES_MAX: usize = 500;
-
-/// Names and values of attributes, intent labels and language tags.
-pub const LABEL_BYTES_MAX: usize = 200;
 
 /// Routers that one turn may pass. Three levels are usual; more than this is a loop.
 pub const HOPS_MAX: u32 = 32;

@@ -7,9 +7,10 @@ use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::check::{GraphProblem, ProblemCode, Site, label_problem, regex_problem};
-use super::graph::{KEYWORD_BYTES_MAX, LABEL_BYTES_MAX, REGEX_BYTES_MAX};
-use super::regexes::{IsSpent, RegexList, Spent};
+use super::limits::{KEYWORD_BYTES_MAX, LABEL_BYTES_MAX, REGEX_BYTES_MAX};
+use super::problem::{GraphProblem, ProblemCode, Site, label_problem, regex_problem};
+use super::regexes::RegexList;
+use super::spent::{IsSpent, Spent};
 use super::words::{WordSet, fold, looked_at};
 use crate::form;
 

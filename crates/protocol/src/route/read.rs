@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::check::{GraphProblem, ProblemCode, Site};
 use super::graph::{AgentGraph, Node, RULES_MAX, Rule};
+use super::problem::{GraphProblem, ProblemCode, Site};
 use crate::form::{Form, Misfit};
 use crate::json::{self, Bounds};
 use crate::strict::Strict;
@@ -20,6 +20,7 @@ const BOUNDS: Bounds = Bounds {
     array_items_max: RULES_MAX,
     object_keys_max: 256,
     free_text: &[],
+    free_below: &[],
 };
 
 impl AgentGraph {

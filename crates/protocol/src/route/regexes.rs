@@ -11,7 +11,8 @@ use std::fmt;
 use regex::{Error, Regex, RegexBuilder, RegexSet, RegexSetBuilder, SetMatches};
 use regex_automata::nfa::thompson::{NFA, WhichCaptures};
 
-use super::graph::{REGEX_PROGRAM_BYTES_MAX, REGEX_SET_BYTES_MAX};
+use super::limits::{REGEX_PROGRAM_BYTES_MAX, REGEX_SET_BYTES_MAX};
+use super::spent::{IsSpent, Spent};
 
 /// States of the regexes that are tried in one pass. With the longest text that takes a fraction of
 /// a second at worst.
@@ -23,17 +24,6 @@ const NOTHING: &str = "(?:)";
 /// Spellings of word boundaries after their backslash, longest first.
 const BOUNDARIES: [&str; 8] =
     ["b{start-half}", "b{end-half}", "b{start}", "b{end}", "b", "B", "<", ">"];
-
-/// Says whether the time for a decision is spent.
-pub type IsSpent<'s> = &'s dyn Fn() -> bool;
-
-/// Words that are found, or rules that are checked, between two looks at the time: a fraction of a
-/// millisecond.
-pub const STEPS_PER_LOOK: usize = 1_024;
-
-/// The time for a decision was spent before it was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spent;
 
 #[derive(Debug, Clone, Default)]
 pub struct RegexList {

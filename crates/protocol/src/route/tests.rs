@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::graph::{
-    HOPS_MAX, KEYWORD_BYTES_MAX, NODES_MAX, REGEX_BYTES_MAX, REGEXES_MAX, RULE_ITEMS_MAX, RULES_MAX,
-};
+use super::graph::{HOPS_MAX, NODES_MAX, REGEXES_MAX, RULE_ITEMS_MAX, RULES_MAX};
+use super::limits::{KEYWORD_BYTES_MAX, REGEX_BYTES_MAX};
 use super::*;
 
 fn shop() -> Value {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use aho_corasick::AhoCorasick;
 
-use super::regexes::{IsSpent, STEPS_PER_LOOK, Spent};
+use super::spent::{IsSpent, STEPS_PER_LOOK, Spent};
 
 /// How much of a text is looked at, in bytes. A turn is a few sentences, and a customer who pastes
 /// a log first says what it is about. The bound keeps a decision fast for any input.

@@ -1,14 +1,12 @@
 //! The commands of a session.
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 
-use super::event::{Handover, Said};
+use super::event::{Given, Handover, Said};
 use super::state::{self, Session, handover_key, hold_keys};
 use crate::ids::SessionId;
 use crate::needs::{Directory, Needs};
 use crate::time::Time;
-use aaep::event::Decision;
 use aaep::read::read;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -43,23 +41,6 @@ pub struct Answer {
     pub confidence: Option<Number>,
     /// The subscription on which the question was received.
     pub subscription_id: Option<String>,
-}
-
-/// The content of an answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Given {
-    Decision(Decision),
-    Response(Response),
-}
-
-/// The answer to a clarification.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Response {
-    YesNo(bool),
-    Number(Number),
-    Text(String),
 }
 
 impl Command {

@@ -4,11 +4,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 
-use super::command::Given;
 use super::state::Session;
 use crate::ids::{AgentId, TransferId};
 use crate::time::Time;
+use aaep::event::Decision;
 use aaep::machine::{Binding, Outcome};
+use aaep::read::read;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
@@ -56,6 +57,21 @@ pub struct Announced {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Said(Box<RawValue>);
+
+/// Whether an event counts as critical: it interrupts every listener, and so there is a limit. The
+/// end of a session does not count.
+pub fn counts_as_critical(event: &aaep::event::Event<'_>) -> bool {
+    event.is_critical() && !event.payload.is_terminal()
+}
+
+impl Said {
+    /// Whether it counts as critical. Few texts have the word at all, plain or escaped, and only
+    /// they are read.
+    pub fn counts_as_critical(&self) -> bool {
+        let may_be = self.text().contains("critical") || self.text().contains("\\u");
+        may_be && read(self.text()).is_ok_and(|event| counts_as_critical(&event))
+    }
+}
 
 /// Derived from the events, so it is ignored when events are compared.
 #[derive(Debug, Clone, Default)]
@@ -111,6 +127,23 @@ pub struct Answered {
     /// Given by a rule or a program, not by a person.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub automatic: bool,
+}
+
+/// The content of an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Given {
+    Decision(Decision),
+    Response(Response),
+}
+
+/// The answer to a clarification.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Response {
+    YesNo(bool),
+    Number(Number),
+    Text(String),
 }
 
 /// A question was not answered in time.

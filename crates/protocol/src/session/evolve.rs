@@ -1,7 +1,6 @@
 //! The state of a session after an event.
 
-use super::command::{Given, Response};
-use super::event::{Announced, Event};
+use super::event::{Announced, Event, Given, Response};
 use super::state::{EventPlace, Session, opening};
 use crate::ids::SessionId;
 use crate::ledger::BadHistory;

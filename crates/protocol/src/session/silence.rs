@@ -22,9 +22,6 @@ pub(super) enum Why {
     Erased,
 }
 
-/// The name of the deadline.
-pub(super) const SILENCE: &str = "silence";
-
 /// The deadline moves in steps of this fraction of the silence limit, so that most events leave it
 /// unchanged: with a limit of a day it moves once an hour.
 const STEPS: i64 = 24;

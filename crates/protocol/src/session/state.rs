@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::event::Handover;
 use super::questions::{Accepted, Question};
-use super::silence::SILENCE;
-use super::{ANSWER_DEADLINE, CRITICAL_WINDOW, REFUSED_KEPT_MAX, REFUSED_RESTS};
+use super::{ANSWER_DEADLINE, CRITICAL_WINDOW, REFUSED_KEPT_MAX, REFUSED_RESTS, SILENCE};
 use crate::caller::Caller;
 use crate::canonical;
 use crate::conversation::state::Conversation;

@@ -60,6 +60,9 @@ pub struct SignalState {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TurnScores {
+    /// The number of the message; 0 where it is unknown.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    number: u64,
     #[serde(default, skip_serializing_if = "is_zero")]
     frustration: u16,
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -70,8 +73,8 @@ struct TurnScores {
     shouting: u16,
 }
 
-fn is_zero(score: &u16) -> bool {
-    *score == 0
+fn is_zero<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 fn above(schema: &mut Schema) {
@@ -104,7 +107,7 @@ pub fn observe(
     language: Option<&str>,
 ) -> Observed {
     let heard = hear(text, language);
-    let state = state.after(&heard.scores());
+    let state = state.after(0, &heard.scores());
     let escalation = rules.escalation(&state);
     let state = match escalation {
         Some(_) => SignalState::default(),
@@ -118,18 +121,26 @@ impl SignalState {
         *self == Self::default()
     }
 
-    /// With one more turn; a signal without a score counts as zero.
-    pub fn after(self, scores: &[SignalScore]) -> Self {
+    /// With one more turn, the message of this number; a signal without a score counts as zero.
+    pub fn after(self, number: u64, scores: &[SignalScore]) -> Self {
         let mut turns = self.turns;
         turns.rotate_right(1);
-        turns[0] = TurnScores::of(scores);
+        turns[0] = TurnScores { number, ..TurnScores::default() }.scored(scores);
         Self { turns }
+    }
+
+    /// With other scores for a turn that is remembered; the signals without a score keep theirs.
+    pub fn scored(self, number: u64, scores: &[SignalScore]) -> Option<Self> {
+        let mut turns = self.turns;
+        let turn = turns.iter_mut().find(|turn| turn.number == number && number > 0)?;
+        *turn = turn.scored(scores);
+        Some(Self { turns })
     }
 }
 
 impl TurnScores {
-    fn of(scores: &[SignalScore]) -> Self {
-        let mut turn = Self::default();
+    fn scored(self, scores: &[SignalScore]) -> Self {
+        let mut turn = self;
         for scored in scores {
             let place = match scored.signal {
                 SignalKind::Frustration => &mut turn.frustration,

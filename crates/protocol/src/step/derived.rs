@@ -6,9 +6,10 @@ use super::{
     Refused, State, Tell, Wake, Went, Work,
 };
 use crate::conversation::{self, Conversation};
+use crate::file::references;
 use crate::handoff::command::Looked;
 use crate::handoff::state::Note;
-use crate::handoff::workq::{self, Workq};
+use crate::handoff::workq::Workq;
 use crate::handoff::{self, Handoff, Stage, derive};
 use crate::ids::{AgentId, HandoffId};
 use crate::ledger::{Stream, Subject};
@@ -30,6 +31,8 @@ pub fn deadlines(state: &State) -> Vec<Deadline> {
         State::Subscription(subscription) => subscription.deadlines(),
         State::Conversation(conversation) => conversation.deadlines(),
         State::Session(session) => session.deadlines(),
+        State::File(file) => file.deadlines(),
+        State::Question(question) => question.deadlines(),
         State::Token(_)
         | State::Ledger(_)
         | State::Teamspace(_)
@@ -56,13 +59,15 @@ pub fn effects(state: &State) -> Vec<Effect> {
         State::Message(message) => message.effects(),
         State::Conversation(conversation) => conversation.effects(),
         State::Session(session) => session.effects(),
+        State::File(file) => file.effects(),
         State::Agent(_)
         | State::Token(_)
         | State::Ledger(_)
         | State::Teamspace(_)
         | State::Graph(_)
         | State::Subscription(_)
-        | State::Webhook(_) => Vec::new(),
+        | State::Webhook(_)
+        | State::Question(_) => Vec::new(),
     }
 }
 
@@ -83,20 +88,25 @@ pub fn work(state: &State, effect: &str, document: Option<&str>) -> Option<Work>
             return conversation.turn_of(effect).map(|turn| Work::Deliver(Box::new(turn)));
         }
         State::Session(session) => return tell(session, effect),
+        State::File(file) => {
+            let is_wanted = file.effects().iter().any(|wanted| wanted.name == effect);
+            return is_wanted.then_some(Work::Remove);
+        }
         State::Agent(_)
         | State::Token(_)
         | State::Ledger(_)
         | State::Teamspace(_)
         | State::Graph(_)
         | State::Subscription(_)
-        | State::Webhook(_) => return None,
+        | State::Webhook(_)
+        | State::Question(_) => return None,
     };
     let is_wanted = derive::effects(handoff).iter().any(|wanted| wanted.name == effect);
     match handoff.as_ref() {
         Handoff::Made(made) if is_wanted && effect == derive::TRANSFER => {
             let Workq::Asked(way) = made.workq else { return None };
             let package = handoff::gate::read_package(document);
-            let transfer = workq::transfer(made, way, package.as_ref());
+            let transfer = derive::workq_transfer(made, way, package.as_ref());
             Some(Work::Transfer { package_hash: made.terms.package_hash.clone(), way, transfer })
         }
         Handoff::Made(made) if is_wanted => match &made.stage {
@@ -144,6 +154,7 @@ pub fn holds_left(stream: &Stream, state: &State) -> Vec<(String, HoldState)> {
         State::Handoff(handoff) => derive::hold(handoff).into_iter().collect(),
         State::Subscription(subscription) => vec![subscription.hold()],
         State::Webhook(webhook) => vec![webhook.hold()],
+        State::Question(question) => vec![question.hold()],
         State::Conversation(conversation) => {
             conversation.transfer.as_ref().map(|it| it.holds(&own)).unwrap_or_default()
         }
@@ -151,7 +162,8 @@ pub fn holds_left(stream: &Stream, state: &State) -> Vec<(String, HoldState)> {
             let key = session.asking_key();
             key.map(|key| Hold { key, occupied: true, value: None }).into_iter().collect()
         }
-        State::Agent(_)
+        State::File(_)
+        | State::Agent(_)
         | State::Token(_)
         | State::Message(_)
         | State::Ledger(_)
@@ -197,7 +209,9 @@ pub(super) fn hold_changes(
         State::Handoff(handoff) => derive::hold(handoff),
         State::Subscription(subscription) => Some(subscription.hold()),
         State::Webhook(webhook) => Some(webhook.hold()),
-        State::Agent(_)
+        State::Question(question) => Some(question.hold()),
+        State::File(_)
+        | State::Agent(_)
         | State::Token(_)
         | State::Message(_)
         | State::Conversation(_)
@@ -297,6 +311,20 @@ pub(super) fn then(
     then
 }
 
+/// Commands to the files that new entries name, and to those that an erased entry named.
+pub(super) fn to_files(
+    stream: &Stream,
+    command: &Command,
+    events: &[Event],
+    facts: &Facts,
+    then: &[(Subject, Command)],
+) -> Vec<(Subject, Command)> {
+    if let (Command::Erase { .. }, Some(erased)) = (command, facts.entry.as_deref()) {
+        return references::release(&stream.subject, erased);
+    }
+    references::refer(&stream.subject, command, events, then)
+}
+
 fn successor(then: &[(Subject, Command)]) -> Option<(HandoffId, AgentId)> {
     then.iter().find_map(|(subject, command)| {
         let Subject::Handoff(id) = subject else { return None };
@@ -319,6 +347,10 @@ pub(super) fn outcome(state: &State, events: &[Event]) -> Outcome {
             epoch: Some(conversation.epoch),
             ..Outcome::default()
         },
+        State::Question(question) => {
+            let epoch = question.continuation.epoch;
+            Outcome { epoch: (epoch > 0).then_some(epoch), ..Outcome::default() }
+        }
         State::Agent(_)
         | State::Token(_)
         | State::Message(_)
@@ -326,6 +358,7 @@ pub(super) fn outcome(state: &State, events: &[Event]) -> Outcome {
         | State::Graph(_)
         | State::Subscription(_)
         | State::Session(_)
+        | State::File(_)
         | State::Webhook(_)
         | State::Teamspace(_) => Outcome::default(),
     };
@@ -407,11 +440,13 @@ pub(super) fn without_texts(state: State, at: Time) -> State {
             State::Conversation(Arc::new(conversation::evolve::without_texts(conversation)))
         }
         State::Session(session) => State::Session(Box::new(session.without_texts())),
+        State::Question(question) => State::Question(Box::new(question.without_texts())),
         State::Agent(_)
         | State::Token(_)
         | State::Ledger(_)
         | State::Graph(_)
         | State::Subscription(_)
+        | State::File(_)
         | State::Webhook(_)
         | State::Teamspace(_) => state,
     }

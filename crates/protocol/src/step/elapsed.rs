@@ -3,7 +3,9 @@
 use super::{Command, Deadline};
 use crate::conversation::silence;
 use crate::ledger::Subject;
-use crate::{agent, conversation, handoff, message, session, subscription, transfer};
+use crate::{
+    agent, conversation, file, handoff, message, question, session, subscription, transfer,
+};
 
 /// The command that a deadline becomes when its time has come; `None` if it means nothing.
 pub fn elapsed(subject: &Subject, deadline: &Deadline) -> Option<Command> {
@@ -27,6 +29,8 @@ pub fn elapsed(subject: &Subject, deadline: &Deadline) -> Option<Command> {
             silence::REPLY => conversation::Command::RemindPerson { due },
             _ => conversation::Command::Transfer(transfer::Command::Elapse { due }),
         }),
+        Subject::File(_) => Command::File(file::Command::Elapse { due }),
+        Subject::Question(_) => Command::Question(question::Command::Elapse { due }),
         Subject::Session(_) => Command::Session(session::Command::Elapse { due }),
         Subject::Token(_)
         | Subject::Teamspace

@@ -1,12 +1,12 @@
 //! The state after an event, for every aggregate.
 
 use super::{BadHistory, Event, State, derived};
-use crate::ids::SessionId;
+use crate::ids::{AgentId, QuestionId, SessionId};
 use crate::ledger::{Stream, Subject};
 use crate::time::Time;
 use crate::{
-    agent, conversation, fork, graph, handoff, message, session, subscription, teamspace, token,
-    webhook,
+    agent, conversation, file, fork, graph, handoff, message, question, session, subscription,
+    teamspace, token, webhook,
 };
 use std::sync::Arc;
 
@@ -26,12 +26,7 @@ pub fn evolve(
         (Subject::Handoff(id), Some(State::Handoff(handoff)), Event::Handoff(event)) => {
             Ok(State::Handoff(Box::new(handoff::evolve(*id, Some(*handoff), event, at)?)))
         }
-        (Subject::Agent(id), None, Event::Agent(event)) => {
-            Ok(State::Agent(agent::evolve(id.clone(), None, event)?))
-        }
-        (Subject::Agent(id), Some(State::Agent(agent)), Event::Agent(event)) => {
-            Ok(State::Agent(agent::evolve(id.clone(), Some(agent), event)?))
-        }
+        (Subject::Agent(id), state, Event::Agent(event)) => evolve_agent(id, state, event),
         (Subject::Token(id), None, Event::Token(event)) => {
             Ok(State::Token(token::evolve(*id, None, event, at)?))
         }
@@ -64,6 +59,10 @@ pub fn evolve(
             evolve_session(id, state, event, at)
         }
         (Subject::Webhook(_), state, Event::Webhook(event)) => evolve_webhook(state, event, at),
+        (Subject::File(_), state, Event::File(event)) => evolve_file(state, event, at),
+        (Subject::Question(id), state, Event::Question(event)) => {
+            evolve_question(*id, state, event, at)
+        }
         (
             Subject::Handoff(_)
             | Subject::Agent(_)
@@ -74,12 +73,23 @@ pub fn evolve(
             | Subject::Graph(_)
             | Subject::Subscription(_)
             | Subject::Session(_)
+            | Subject::File(_)
             | Subject::Webhook(_)
+            | Subject::Question(_)
             | Subject::Ledger,
             _,
             _,
         ) => Err(bad),
     }
+}
+
+fn evolve_agent(
+    id: &AgentId,
+    state: Option<State>,
+    event: &agent::Event,
+) -> Result<State, BadHistory> {
+    let known = if let Some(State::Agent(known)) = state { Some(known) } else { None };
+    agent::evolve(id.clone(), known, event).map(State::Agent)
 }
 
 fn evolve_session(
@@ -117,4 +127,19 @@ fn evolve_webhook(
 ) -> Result<State, BadHistory> {
     let known = if let Some(State::Webhook(known)) = state { Some(*known) } else { None };
     webhook::evolve(known, event, at).map(Box::new).map(State::Webhook)
+}
+
+fn evolve_file(state: Option<State>, event: &file::Event, at: Time) -> Result<State, BadHistory> {
+    let known = if let Some(State::File(known)) = state { Some(*known) } else { None };
+    file::evolve(known, event, at).map(Box::new).map(State::File)
+}
+
+fn evolve_question(
+    id: QuestionId,
+    state: Option<State>,
+    event: &question::Event,
+    at: Time,
+) -> Result<State, BadHistory> {
+    let known = if let Some(State::Question(known)) = state { Some(*known) } else { None };
+    question::evolve(id, known, event, at).map(Box::new).map(State::Question)
 }

@@ -42,7 +42,9 @@ pub(super) fn of(command: &Command, facts: &Facts) -> Vec<Warning> {
         | Command::Teamspace(_)
         | Command::Subscription(_)
         | Command::Session(_)
+        | Command::File(_)
         | Command::Webhook(_)
+        | Command::Question(_)
         | Command::Erase { .. }
         | Command::Fork(_) => Vec::new(),
     }

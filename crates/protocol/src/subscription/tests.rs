@@ -45,7 +45,8 @@ fn comes_to(
     command: &Command,
     slot: Option<u16>,
 ) -> String {
-    let facts = Facts { listener_slot: slot, ..Facts::default() };
+    let slots = slot.map(|slot| (SlotOf::Listener, slot)).into_iter().collect();
+    let facts = Facts { slots, ..Facts::default() };
     let caller = caller(who);
     match decide(state, command, Context { caller: &caller, facts: &facts, now: now() }) {
         Ok(events) => events.iter().map(Event::name).collect::<Vec<_>>().join(" "),

@@ -294,7 +294,10 @@ fn with_list(when: &str, head: &str, targets: &[Target]) -> String {
         return when.to_owned();
     }
     let listed = targets.iter().map(|target| {
-        let said = format!("{}: {}", target.id, text::line(&target.description, share));
+        let name = Some(target.name.as_str()).filter(|name| *name != target.id.as_str());
+        let about = [name.unwrap_or_default(), target.description.as_str()];
+        let about: Vec<_> = about.into_iter().filter(|text| !text.trim().is_empty()).collect();
+        let said = format!("{}: {}", target.id, text::line(&about.join(", "), share));
         let said = said.trim_end().trim_end_matches(':');
         // The line break, the dash and the space count too.
         format!("\n- {}", text::line(said, share - 3))

@@ -24,6 +24,15 @@ pub(super) fn cut(text: &str, chars_max: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
+/// The same by bytes.
+pub(super) fn cut_bytes(text: &str, bytes_max: usize) -> String {
+    if text.len() <= bytes_max {
+        return text.to_owned();
+    }
+    let kept = &text[..text.floor_char_boundary(bytes_max.saturating_sub('…'.len_utf8()))];
+    format!("{}…", kept.trim_end())
+}
+
 /// What a person would see of it.
 fn seen(text: &str) -> impl Iterator<Item = char> {
     let characters = text.chars().zip(hidden(text));
@@ -44,6 +53,15 @@ mod tests {
         ];
         for (text, expected) in cases {
             assert_eq!(line(text, 20), expected);
+        }
+    }
+
+    #[test]
+    fn a_text_is_cut_by_bytes() {
+        for (text, bytes_max, expected) in
+            [("abc", 3, "abc"), ("abcdef", 5, "ab…"), ("äöü", 5, "ä…"), ("a   bcd", 6, "a…")]
+        {
+            assert_eq!(cut_bytes(text, bytes_max), expected);
         }
     }
 

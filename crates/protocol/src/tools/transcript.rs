@@ -10,16 +10,13 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-use std::str::FromStr;
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Form, Malformed, text};
+use super::history_form::HistoryForm;
+use super::text;
 use crate::conversation::Event;
 use crate::conversation::part::Part;
-use crate::conversation::turn_delivery::TranscriptLine;
+use crate::conversation::transcript_line::TranscriptLine;
 use crate::ids::ConversationId;
 use steps::{Step, StepKind};
 
@@ -29,23 +26,6 @@ pub const HISTORY_LINES_MAX: usize = 200;
 /// The most bytes of text in a history: about 64,000 tokens, which every current model reads.
 pub const HISTORY_BYTES_MAX: usize = 256 * 1024;
 
-/// The provider format of a history.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum HistoryForm {
-    /// `messages` of Chat Completions.
-    #[default]
-    OpenAi,
-    /// `input` of the Responses API.
-    Responses,
-    /// `messages` of Anthropic's Messages.
-    Anthropic,
-    /// Messages of LangChain, flat.
-    LangChain,
-    /// `contents` of Gemini.
-    Gemini,
-}
-
 /// The newest part of a conversation, as a history.
 #[derive(Debug, Clone, PartialEq)]
 pub struct History {
@@ -54,36 +34,6 @@ pub struct History {
     pub n_left_out: u64,
     /// The number of the last line that it covers; 0 for none.
     pub through: u64,
-}
-
-impl HistoryForm {
-    pub const ALL: [HistoryForm; 5] = [
-        HistoryForm::OpenAi,
-        HistoryForm::Responses,
-        HistoryForm::Anthropic,
-        HistoryForm::LangChain,
-        HistoryForm::Gemini,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            HistoryForm::OpenAi => Form::OpenAi.as_str(),
-            HistoryForm::Responses => Form::Responses.as_str(),
-            HistoryForm::Anthropic => Form::Anthropic.as_str(),
-            HistoryForm::LangChain => Form::LangChain.as_str(),
-            HistoryForm::Gemini => "gemini",
-        }
-    }
-}
-
-impl FromStr for HistoryForm {
-    type Err = Malformed;
-
-    fn from_str(text: &str) -> Result<HistoryForm, Malformed> {
-        let known = HistoryForm::ALL.into_iter().find(|form| form.as_str() == text);
-        let expected = "openai, responses, anthropic, langchain or gemini";
-        known.ok_or_else(|| Malformed::new("form", expected))
-    }
 }
 
 /// The history that these lines make: the newest lines of a transcript, in their order. Whole lines
@@ -120,7 +70,7 @@ pub fn n_text_bytes(lines: &[TranscriptLine]) -> usize {
     });
     let texts = said.flatten().map(|part| match part {
         Part::Text(text) => text.text.len(),
-        Part::Attachment(_) => 0,
+        Part::Attachment(_) | Part::File(_) => 0,
     });
     texts.sum()
 }
@@ -141,7 +91,7 @@ fn shorten(step: &mut Step) {
     match &mut step.kind {
         StepKind::Customer(said) | StepKind::Agent { said, .. } => {
             if said.len() > HISTORY_BYTES_MAX {
-                *said = text::cut(said, HISTORY_BYTES_MAX / 4);
+                *said = text::cut_bytes(said, HISTORY_BYTES_MAX);
             }
         }
         // Its texts have limits of their own.

@@ -9,7 +9,7 @@ use super::state::Target;
 use crate::conversation::customer_text::CUSTOMER_TEXT_BYTES_MAX;
 use crate::form;
 use crate::ids::{AgentId, TransferId};
-use crate::needs::{Needs, QueueOf};
+use crate::needs::{Needs, QueueOf, SlotOf};
 use crate::notes::NOTES_BYTES_MAX;
 use crate::queue::Wanted;
 use crate::queue::order::PRIORITY_MAX;
@@ -200,17 +200,17 @@ impl Command {
                 Needs { queue, ..Needs::default() }
             }
             Command::Ring { agent, .. } => {
-                let (agent, slot) = (Some(agent.clone()), Some(agent.clone()));
-                Needs { agent, slot, ..Needs::default() }
+                let slots = vec![SlotOf::Agent(agent.clone())];
+                Needs { agent: Some(agent.clone()), slots, ..Needs::default() }
             }
             Command::Act { act: Act::Pickup { .. }, .. } => {
                 let queue = queue.and_then(named);
-                Needs { caller: true, caller_slot: true, queue, ..Needs::default() }
+                Needs { caller: true, slots: vec![SlotOf::Caller], queue, ..Needs::default() }
             }
             Command::Act { act: Act::Transfer(transfer), .. } => {
-                let (agent, slot) = (Some(transfer.to.clone()), Some(transfer.to.clone()));
-                let queue = queue.and_then(named);
-                Needs { agent, slot, caller: true, queue, ..Needs::default() }
+                let (agent, queue) = (Some(transfer.to.clone()), queue.and_then(named));
+                let slots = vec![SlotOf::Agent(transfer.to.clone())];
+                Needs { agent, slots, caller: true, queue, ..Needs::default() }
             }
             Command::Elapse { .. } => Needs { queue: overflow.and_then(named), ..Needs::default() },
             Command::Act { act: Act::Complete { to, .. }, .. } => {

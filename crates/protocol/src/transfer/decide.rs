@@ -12,7 +12,7 @@ mod pickup;
 pub mod request;
 mod shared;
 
-pub use finish::{HandOn, cancelled, hand_on, on_close};
+pub use finish::{HandOn, called_back_instead, hand_on, on_close};
 pub use note::SCORE_MAX;
 pub(crate) use request::queue_of;
 pub use request::{Ask, request_for};

@@ -243,6 +243,9 @@ pub struct Over {
     /// What the new holder must know.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub summary: String,
+    /// The customer asked to be called back instead.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_for_callback: bool,
     /// The new holder is told at its endpoint.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deliver: bool,

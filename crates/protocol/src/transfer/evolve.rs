@@ -145,6 +145,7 @@ fn request(conversation: &mut Conversation, requested: &Requested, at: Time) -> 
         missed: Vec::new(),
         rings: 0,
         rings_in_all: 0,
+        left: Vec::new(),
         rated: false,
         known: Some(told.through.max(told.spoken).max(conversation.turn.answered)),
         passed: None,
@@ -165,6 +166,9 @@ fn ring(transfer: &mut Transfer, ringing: &Ringing) {
 fn enter(transfer: &mut Transfer, queued: &Queued, at: Time) {
     let stays = transfer.queue == queued.queue && transfer.stage == Stage::Queued;
     let has_rung = stays && transfer.limits.are_last(transfer.rings);
+    if transfer.overflow.as_ref().is_some_and(|overflow| overflow.to == queued.queue) {
+        remember(&mut transfer.left, &transfer.queue);
+    }
     transfer.queue = queued.queue.clone();
     transfer.order = queued.order;
     transfer.limits = queued.limits;
@@ -216,6 +220,7 @@ fn put_back(transfer: &mut Transfer, returned: &Returned, at: Time) {
         transfer.limits.gives_up_at = at.plus(transfer.limits.wait);
         transfer.overflow = None;
         transfer.rings = 0;
+        transfer.left.clear();
     }
     count_ring(transfer, returned, at);
     if returned.why == WhyReturned::Blind {
@@ -306,6 +311,7 @@ fn end(transfer: &mut Transfer, over: &Over, at: Time) {
     transfer.overflow = None;
     transfer.declined.clear();
     transfer.missed.clear();
+    transfer.left.clear();
     transfer.stage = Stage::Over { outcome: over.outcome, at, number: over.number };
 }
 

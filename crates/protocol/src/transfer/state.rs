@@ -18,8 +18,7 @@ use crate::time::{Span, Time};
 /// How many people who declined or did not answer are remembered. Earlier ones may be asked again.
 pub const PASSED_OVER_MAX: usize = 64;
 
-/// Rings without an answer in all queues together. Two queues that overflow to each other must not
-/// pass a customer back and forth for ever.
+/// Rings without an answer in all queues together, however many queues there are.
 pub const RINGS_IN_ALL_MAX: u16 = 2_000;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,6 +50,9 @@ pub struct Transfer {
     pub rings: u16,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rings_in_all: u16,
+    /// Queues that it left by overflow during this wait. It does not go back to them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<AgentId>,
     /// The customer has rated it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rated: bool,
@@ -251,6 +253,11 @@ impl Transfer {
 
     pub fn is_over(&self) -> bool {
         self.status().is_over()
+    }
+
+    /// Whether it waits in this queue, or left it by overflow during this wait.
+    pub fn has_visited(&self, queue: &AgentId) -> bool {
+        self.queue == *queue || self.left.contains(queue)
     }
 
     /// The person for whom it rings, or who is connected.

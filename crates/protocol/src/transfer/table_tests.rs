@@ -267,7 +267,8 @@ fn nobody_comes() {
         "shop open agent=bob => idle bob@1",
         "bob request epoch=1 queue=slow => queued slow@2",
         "wait 2m => queued support@3",
-        "wait 59m => nothing",
+        // The wait of the first queue goes on.
+        "wait 57m => nothing",
         "wait 1m => failed bob@4",
     ]);
 }

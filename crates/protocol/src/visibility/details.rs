@@ -25,6 +25,11 @@ pub fn sees_reports(caller: &Caller) -> bool {
     caller.is_coordinator()
 }
 
+/// Whether a caller sees what its whole teamspace uses, and each principal in it.
+pub fn sees_usage_of_all(caller: &Caller) -> bool {
+    caller.is_operator()
+}
+
 /// Whether a caller sees a transfer and its bundle: the participants of the conversation, and while
 /// it waits, the people of its queue. `queue` is where it waits.
 pub fn sees_transfer(

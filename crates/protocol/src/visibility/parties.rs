@@ -24,6 +24,10 @@ fn names(event: &Event, agent: &AgentId) -> bool {
             from == agent || to.contains(agent)
         }
         Event::Conversation(event) => event.parties().contains(&Some(agent)),
+        Event::Question(event) => {
+            let parties = event.parties();
+            parties.asker == *agent || parties.to == *agent
+        }
         Event::Session(session::Event::HandedOver(it)) => it.to.as_ref() == Some(agent),
         Event::Session(
             session::Event::Announced(_)
@@ -37,6 +41,7 @@ fn names(event: &Event, agent: &AgentId) -> bool {
         | Event::Teamspace(_)
         | Event::Graph(_)
         | Event::Subscription(_)
+        | Event::File(_)
         | Event::Webhook(_)
         | Event::Erased(_)
         | Event::Forked(_) => false,

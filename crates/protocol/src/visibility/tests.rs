@@ -41,11 +41,16 @@ fn parties_are_those_whom_the_record_names() {
                 n_compared += 1;
                 continue;
             }
+            Event::Question(event) => {
+                let parties = event.parties();
+                (vec![parties.asker.to_string(), parties.to.to_string()], &["asker", "to"])
+            }
             Event::Agent(_)
             | Event::Token(_)
             | Event::Teamspace(_)
             | Event::Graph(_)
             | Event::Subscription(_)
+            | Event::File(_)
             | Event::Webhook(_)
             | Event::Session(_)
             | Event::Erased(_)

@@ -1,8 +1,12 @@
 //! What a webhook allows, as tables.
 
 use super::*;
-use crate::facts::Facts;
+use crate::caller::{Caller, Principal};
+use crate::facts::{Context, Facts};
 use crate::ids::TeamspaceId;
+use crate::needs::SlotOf;
+use crate::rejection::Rejection;
+use crate::time::{Span, Time};
 
 fn caller(principal: Principal) -> Caller {
     Caller {
@@ -31,7 +35,7 @@ fn code(rejection: &Rejection) -> String {
 
 /// Decides and evolves; the name of the event, or why not.
 fn act(state: &mut Option<Webhook>, caller: &Caller, command: &Command) -> String {
-    let facts = Facts { webhook_slot: Some(3), ..Facts::default() };
+    let facts = Facts { slots: [(SlotOf::Webhook, 3)].into(), ..Facts::default() };
     let context = Context { caller, now: at(10), facts: &facts };
     match decide(state.as_ref(), command, context) {
         Ok(Some(event)) => {
@@ -138,7 +142,7 @@ fn terms_that_can_mean_nothing_are_refused() {
         (events(long), "events"),
         (Terms { stream: Some("handoff".to_owned()), ..terms() }, "stream"),
     ] {
-        let facts = Facts { webhook_slot: Some(1), ..Facts::default() };
+        let facts = Facts { slots: [(SlotOf::Webhook, 1)].into(), ..Facts::default() };
         let context = Context { caller: &alice, now: at(1), facts: &facts };
         let create = Command::Create { terms, after: String::new(), token: None };
         match decide(None, &create, context) {

@@ -13,7 +13,9 @@ pub fn is_listed(of: &ListOf, state: &State) -> bool {
         | (ListOf::Tokens, State::Token(_))
         | (ListOf::Graphs, State::Graph(_))
         | (ListOf::Sessions, State::Session(_))
-        | (ListOf::Webhooks, State::Webhook(_)) => true,
+        | (ListOf::Webhooks, State::Webhook(_))
+        | (ListOf::Files, State::File(_))
+        | (ListOf::Questions, State::Question(_)) => true,
         (ListOf::Messages(filter), State::Message(message)) => is_wanted(filter, message),
         (ListOf::Conversations(filter), State::Conversation(conversation)) => {
             filter.holder.as_ref().is_none_or(|holder| conversation.holder == *holder)
@@ -39,6 +41,8 @@ pub fn is_listed(of: &ListOf, state: &State) -> bool {
             | ListOf::Graphs
             | ListOf::Sessions
             | ListOf::Webhooks
+            | ListOf::Files
+            | ListOf::Questions
             | ListOf::Waiting { .. }
             | ListOf::Callbacks { .. },
             _,

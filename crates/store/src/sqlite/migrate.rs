@@ -9,7 +9,7 @@ use rusqlite::{Connection, Result};
 use super::{OpenError, transfer_rows};
 
 /// In order; the index plus one is the version. A released one is never edited.
-const MIGRATIONS: [&str; 13] = [
+const MIGRATIONS: [&str; 14] = [
     include_str!("../../migrations/0001_ledger.sql"),
     include_str!("../../migrations/0002_outbox.sql"),
     include_str!("../../migrations/0003_messages.sql"),
@@ -23,6 +23,7 @@ const MIGRATIONS: [&str; 13] = [
     include_str!("../../migrations/0011_row_macs.sql"),
     include_str!("../../migrations/0012_teamspaces_begun.sql"),
     include_str!("../../migrations/0013_transfer_records.sql"),
+    include_str!("../../migrations/0014_entries_by_previous.sql"),
 ];
 
 /// The migration whose tables follow from the ledger.

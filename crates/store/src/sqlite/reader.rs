@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use engine::ports::store::{Answer, Due, Sealed, Sequenced, Snapshot, StoreError};
 use engine::slow_thread;
 use engine::usage::{OpenCount, StoredCount};
+use protocol::canonical::Hash;
 use protocol::ids::TeamspaceId;
 use protocol::ledger::Stream;
 use protocol::step::{Deadline, HoldState};
@@ -20,6 +21,7 @@ use tokio::sync::oneshot;
 use super::audit_rows::{self, DocumentRow, LedgerRow, SnapshotPlace, SnapshotRow, TranscriptRow};
 use super::derived_rows::{self, HoldRow, OutboxRow, OutcomeRow, PartyRow};
 use super::transfer_rows::{self, StoredTransfer};
+use super::usage_rows::KeptFile;
 use super::{OpenError, broken, marks, migrate, open_for_reading, rows, usage_rows};
 
 /// One per core of a small machine: reads are short and come from the page cache. One more is for
@@ -174,7 +176,7 @@ impl ReadOnly {
     }
 
     /// From here on reads see later changes again.
-    pub(super) fn unpin(&self) -> Result<(), StoreError> {
+    pub fn unpin(&self) -> Result<(), StoreError> {
         self.connection.execute_batch("COMMIT").map_err(broken)
     }
 
@@ -231,6 +233,11 @@ impl ReadOnly {
 
     pub fn snapshot_row(&self, place: SnapshotPlace) -> Result<Option<SnapshotRow>, StoreError> {
         audit_rows::snapshot_row(&self.connection, place).map_err(broken)
+    }
+
+    /// Whether an entry is the newest of its stream, and has this hash.
+    pub fn ends_with(&self, last_seq: u64, head: &Hash) -> Result<bool, StoreError> {
+        rows::ends_with(&self.connection, last_seq, head).map_err(broken)
     }
 
     pub fn load(&self, stream: &Stream) -> Result<Option<Snapshot>, StoreError> {
@@ -373,6 +380,16 @@ impl ReadOnly {
     /// The bytes that are kept of the entries from one to another, by who wrote them.
     pub fn stored_counts(&self, from: u64, to: u64) -> Result<Vec<StoredCount>, StoreError> {
         usage_rows::stored_counts(&self.connection, from, to).map_err(broken)
+    }
+
+    /// The bytes of the files that are kept, by who stored them.
+    pub fn stored_files(&self) -> Result<Vec<StoredCount>, StoreError> {
+        usage_rows::stored_files(&self.connection).map_err(broken)
+    }
+
+    /// The files whose bytes lie beside the database.
+    pub fn kept_files(&self) -> Result<Vec<KeptFile>, StoreError> {
+        usage_rows::kept_files(&self.connection).map_err(broken)
     }
 
     /// The teamspaces in the order of their names.

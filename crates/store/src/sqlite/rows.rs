@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use engine::ports::store::{
-    KeyScope, List, ListOf, Listed, RecordedOutcome, Sequenced, Snapshot, within_read,
+    KeyScope, List, Listed, RecordedOutcome, Sequenced, Snapshot, within_read,
 };
 use protocol::canonical::Hash;
 use protocol::ids::{InvalidId, TeamspaceId};
@@ -12,8 +12,6 @@ use protocol::step::HoldState;
 use protocol::time::Time;
 use rusqlite::types::{Type, Value};
 use rusqlite::{Connection, OptionalExtension, Result, Row, ffi, params};
-
-use super::{conversation_rows, handoff_rows, message_rows};
 
 pub const ENTRY_COLUMNS: &str = "seq, teamspace, subject, position, name, version, actor, at, \
                                  salt, body, commitment, hash, prev_seq";
@@ -71,10 +69,9 @@ pub fn load(connection: &Connection, stream: &Stream) -> Result<Option<Snapshot>
         Subject::Teamspace => {
             let is_set = has_settings(connection, &stream.teamspace)?;
             match load_stream(connection, stream, read)? {
-                None if is_set => Err(rusqlite::Error::SqliteFailure(
-                    ffi::Error::new(ffi::SQLITE_CORRUPT),
-                    Some(format!("the settings of {} were deleted", stream.teamspace)),
-                )),
+                None if is_set => {
+                    Err(corrupt(format!("the settings of {} were deleted", stream.teamspace)))
+                }
                 found => Ok(found),
             }
         }
@@ -83,9 +80,54 @@ pub fn load(connection: &Connection, stream: &Stream) -> Result<Option<Snapshot>
         | Subject::Graph(_)
         | Subject::Subscription(_)
         | Subject::Session(_)
+        | Subject::File(_)
         | Subject::Webhook(_)
+        | Subject::Question(_)
         | Subject::Ledger => load_stream(connection, stream, read),
     }
+}
+
+/// The snapshot of a stream, if its last entry is the newest of the stream. One that was put back
+/// as it was at an earlier time is an error: a commit on it would take positions that are taken.
+pub fn load_newest(connection: &Connection, stream: &Stream) -> Result<Option<Snapshot>> {
+    let is_newest = |found: &Option<Snapshot>| match found {
+        Some(found) => ends_with(connection, found.last_seq, &found.head),
+        None => Ok(true),
+    };
+    let found = load(connection, stream)?;
+    if is_newest(&found)? {
+        return Ok(found);
+    }
+    // A commit between the two reads looks the same, so both are done again at one moment.
+    let moment = connection.unchecked_transaction()?;
+    let found = load(connection, stream)?;
+    let is_newest = is_newest(&found)?;
+    moment.commit()?;
+    if is_newest { Ok(found) } else { Err(corrupt(put_back(stream))) }
+}
+
+/// Whether an entry is the newest of its stream, and has this hash.
+pub fn ends_with(connection: &Connection, last_seq: u64, head: &Hash) -> Result<bool> {
+    connection
+        .prepare_cached(
+            "SELECT 1 FROM entries WHERE seq = ?1 AND hash = ?2
+               AND NOT EXISTS (SELECT 1 FROM entries WHERE prev_seq = ?1 AND prev_seq > 0)",
+        )?
+        .exists(params![last_seq, head])
+}
+
+/// What is wrong with a snapshot whose last entry is not the newest of its stream. It is logged,
+/// because callers are told only that the server failed.
+pub fn put_back(stream: &Stream) -> String {
+    let Stream { teamspace, subject } = stream;
+    let what =
+        format!("the snapshot of {subject} in {teamspace} does not end with its newest entry");
+    tracing::error!("{what}; see tasuki audit verify");
+    what
+}
+
+fn corrupt(what: String) -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CORRUPT), Some(what))
 }
 
 /// Whether there is an entry about a teamspace. Without one it has the default settings.
@@ -166,7 +208,9 @@ pub fn document(connection: &Connection, stream: &Stream, hash: &str) -> Result<
         | Subject::Session(_)
         | Subject::Teamspace
         | Subject::Subscription(_)
+        | Subject::File(_)
         | Subject::Webhook(_)
+        | Subject::Question(_)
         | Subject::Ledger => (
             "SELECT d.text FROM handoffs h JOIN documents d ON d.seq = h.document_seq
              WHERE h.id = ?1 AND h.teamspace = ?2 AND d.hash = ?3",
@@ -255,37 +299,6 @@ fn walk_back(
         seq = before;
     }
     Ok(())
-}
-
-pub fn list(connection: &Connection, list: &List) -> Result<Vec<Listed>> {
-    match &list.of {
-        ListOf::Handoffs(filter) => handoff_rows::list(connection, list, filter),
-        ListOf::Messages(filter) => message_rows::list_messages(connection, list, filter),
-        ListOf::Inbox { agent, status } => {
-            message_rows::list_inbox(connection, list, agent, *status)
-        }
-        ListOf::Conversations(filter) => conversation_rows::list(connection, list, filter),
-        ListOf::Agents => list_streams(connection, list, "agent"),
-        ListOf::Tokens => list_streams(connection, list, "token"),
-        ListOf::Graphs => list_streams(connection, list, "graph"),
-        ListOf::Sessions => list_streams(connection, list, "session"),
-        ListOf::Webhooks => list_streams(connection, list, "webhook"),
-        ListOf::Waiting { queue, after } => {
-            conversation_rows::waiting(connection, &list.teamspace, queue, *after, list.limit)
-        }
-        ListOf::Callbacks { queue } => {
-            conversation_rows::callbacks(connection, &list.teamspace, queue, list.limit)
-        }
-    }
-}
-
-fn list_streams(connection: &Connection, list: &List, kind: &str) -> Result<Vec<Listed>> {
-    let mut statement = connection.prepare_cached(
-        "SELECT row, teamspace, subject, state, position, last_seq, at, head, mac FROM streams
-         WHERE teamspace = ?1 AND kind = ?2 AND row < ?3 ORDER BY row DESC LIMIT ?4",
-    )?;
-    let values = params![list.teamspace.as_str(), kind, row_below(list), count(list.limit)];
-    readable(statement.query_map(values, listed)?)
 }
 
 /// One step of the index for each teamspace, however much is in it.

@@ -1,7 +1,7 @@
 //! What is read once, at the start of a server, to know what each caller uses.
 
 use engine::usage::{OpenCount, StoredCount};
-use protocol::ids::TeamspaceId;
+use protocol::ids::{FileId, TeamspaceId};
 use protocol::quota::Thing;
 use protocol::subscription::LISTENERS;
 use rusqlite::{Connection, Result, params};
@@ -12,6 +12,7 @@ use super::rows;
 pub fn open_counts(connection: &Connection) -> Result<Vec<OpenCount>> {
     let mut counts = handoffs(connection)?;
     counts.extend(sessions(connection)?);
+    counts.extend(questions(connection)?);
     for teamspace in rows::teamspaces(connection, None, usize::MAX)? {
         counts.extend(conversations(connection, &teamspace)?);
         counts.extend(subscriptions(connection, &teamspace)?);
@@ -47,6 +48,22 @@ fn sessions(connection: &Connection) -> Result<Vec<OpenCount>> {
         let owner = Some(format!("agent:{}", row.get::<_, String>(1)?));
         let teamspace = rows::parsed(row, 0)?;
         Ok(OpenCount { teamspace, thing: Thing::Session, owner, n: row.get(2)? })
+    })?;
+    counts.collect()
+}
+
+/// An open question has a deadline for its answer.
+fn questions(connection: &Connection) -> Result<Vec<OpenCount>> {
+    let mut all = connection.prepare(
+        "SELECT s.teamspace, json_extract(s.state, '$.Question.asked.asker'), count(*)
+         FROM deadlines d JOIN streams s ON s.teamspace = d.teamspace AND s.subject = d.subject
+         WHERE d.subject GLOB 'question/*' AND d.name = 'answer'
+         GROUP BY 1, 2",
+    )?;
+    let counts = all.query_map([], |row| {
+        let owner = Some(format!("agent:{}", row.get::<_, String>(1)?));
+        let teamspace = rows::parsed(row, 0)?;
+        Ok(OpenCount { teamspace, thing: Thing::Question, owner, n: row.get(2)? })
     })?;
     counts.collect()
 }
@@ -89,6 +106,51 @@ fn graphs(connection: &Connection, teamspace: &TeamspaceId) -> Result<Option<Ope
         .query_row([teamspace.as_str()], |row| row.get(0))?;
     let (teamspace, thing) = (teamspace.clone(), Thing::Graph);
     Ok((n > 0).then_some(OpenCount { teamspace, thing, owner: None, n }))
+}
+
+/// The bytes of files that are kept, by who stored them.
+pub fn stored_files(connection: &Connection) -> Result<Vec<StoredCount>> {
+    let mut counts = Vec::new();
+    for teamspace in rows::teamspaces(connection, None, usize::MAX)? {
+        let mut all = connection.prepare_cached(
+            "SELECT json_extract(state, '$.File.stored_by'),
+                    sum(json_extract(state, '$.File.size_bytes'))
+             FROM streams WHERE teamspace = ?1 AND kind = 'file'
+               AND json_extract(state, '$.File.kept') = 'yes' GROUP BY 1",
+        )?;
+        let found = all.query_map([teamspace.as_str()], |row| {
+            let (teamspace, actor) = (teamspace.clone(), row.get(0)?);
+            Ok(StoredCount { teamspace, actor, n_bytes: row.get(1)? })
+        })?;
+        counts.extend(found.collect::<Result<Vec<_>>>()?);
+    }
+    Ok(counts)
+}
+
+/// The files that are kept, and their sizes.
+pub fn kept_files(connection: &Connection) -> Result<Vec<KeptFile>> {
+    let mut files = Vec::new();
+    for teamspace in rows::teamspaces(connection, None, usize::MAX)? {
+        let mut all = connection.prepare_cached(
+            "SELECT substr(subject, 6), json_extract(state, '$.File.size_bytes')
+             FROM streams WHERE teamspace = ?1 AND kind = 'file'
+               AND json_extract(state, '$.File.kept') = 'yes' ORDER BY subject",
+        )?;
+        let found = all.query_map([teamspace.as_str()], |row| {
+            let file = rows::parsed(row, 0)?;
+            Ok(KeptFile { teamspace: teamspace.clone(), file, size_bytes: row.get(1)? })
+        })?;
+        files.extend(found.collect::<Result<Vec<_>>>()?);
+    }
+    Ok(files)
+}
+
+/// A file whose bytes are kept beside the database.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct KeptFile {
+    pub teamspace: TeamspaceId,
+    pub file: FileId,
+    pub size_bytes: u64,
 }
 
 /// The bytes that are kept of the entries from one to another, by who wrote them. Only the lengths

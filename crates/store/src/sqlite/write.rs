@@ -7,7 +7,7 @@ use engine::ports::store::{Commit, CommitError, Committed, Sequenced, StoreError
 use protocol::canonical::Hash;
 use protocol::handoff::Handoff;
 use protocol::ledger::{Body, Entry, GENESIS, Stream, Subject};
-use protocol::step::State;
+use protocol::step::{HoldState, State};
 use protocol::time::Time;
 use rusqlite::{Connection, OptionalExtension, Result, Row, Statement, params};
 
@@ -122,7 +122,12 @@ impl<'c> Statements<'c> {
     ) -> Result<std::result::Result<Committed, CommitError>> {
         let known = match self.places.get(&commit.stream) {
             Some(place) => Some(*place),
-            None => self.read_place(&commit.stream)?,
+            None => match self.read_place(&commit.stream)? {
+                Some(read) if !rows::ends_with(self.connection, read.last_seq, &read.head)? => {
+                    return Ok(Err(StoreError::Corrupt(rows::put_back(&commit.stream)).into()));
+                }
+                read => read,
+            },
         };
         let (position, head) = known.map_or((0, GENESIS), |place| (place.position, place.head));
         let has_moved = (position, head) != (commit.expected_position, commit.expected_head);
@@ -216,7 +221,9 @@ impl<'c> Statements<'c> {
             | Subject::Graph(_)
             | Subject::Subscription(_)
             | Subject::Session(_)
+            | Subject::File(_)
             | Subject::Webhook(_)
+            | Subject::Question(_)
             | Subject::Ledger => self
                 .place_of_stream
                 .query_row(params![stream.teamspace.as_str(), stream.subject.to_string()], read)
@@ -258,8 +265,15 @@ impl<'c> Statements<'c> {
     fn write_holds(&mut self, commit: &Commit) -> Result<()> {
         // Some are only compared.
         for write in commit.holds.iter().filter(|write| write.next != write.expected) {
+            let teamspace = commit.stream.teamspace.as_str();
+            if write.next == HoldState::default() {
+                // Lists of what is held do not read past what was held once.
+                let sql = "DELETE FROM holds WHERE teamspace = ?1 AND key = ?2";
+                self.connection.prepare_cached(sql)?.execute(params![teamspace, write.key])?;
+                continue;
+            }
             self.hold.execute(params![
-                commit.stream.teamspace.as_str(),
+                teamspace,
                 write.key,
                 write.next.holder,
                 write.next.value,
@@ -377,7 +391,9 @@ impl<'c> Statements<'c> {
                 | State::Graph(_)
                 | State::Subscription(_)
                 | State::Session(_)
-                | State::Webhook(_),
+                | State::File(_)
+                | State::Webhook(_)
+                | State::Question(_),
                 known,
                 _,
             ) => {

@@ -40,7 +40,7 @@ pub struct Writer {
 }
 
 enum Job {
-    Commit(Box<Commit>, oneshot::Sender<Answered>),
+    Commit(Box<Commit>, oneshot::Sender<DecidedCommit>),
     /// All of them or none.
     Together(Vec<Commit>, oneshot::Sender<Verdict>),
     Seal(Sealed, oneshot::Sender<Result<(), StoreError>>),
@@ -52,7 +52,7 @@ enum Job {
 }
 
 /// The commit goes back to its caller: memory is cheapest to free on the thread that allocated it.
-type Answered = (Verdict, Box<Commit>);
+type DecidedCommit = (Verdict, Box<Commit>);
 
 impl Writer {
     pub fn start(mut connection: Connection, path: &Path) -> Result<Self, OpenError> {
@@ -216,7 +216,7 @@ impl Work<'_> {
         let finished = self
             .connection
             .execute_batch("PRAGMA optimize;")
-            .and_then(|()| move_log(self.connection, "TRUNCATE"));
+            .and_then(|()| move_log(self.connection, "TRUNCATE").map(|_| ()));
         if let Err(error) = finished {
             end_if_unsafe(&error);
         }

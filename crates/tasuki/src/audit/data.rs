@@ -3,6 +3,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::path::Path;
 
+use adapters::files::FOLDER;
 use anyhow::Context;
 use engine::ports::store::StoreError;
 use protocol::audit::{Auditor, EntryPlace, Replay};
@@ -18,7 +19,7 @@ use super::session_holds::SessionHolds;
 use super::snapshots::Snapshots;
 use super::transcripts::Transcripts;
 use super::transfers::Transfers;
-use super::{Options, Progress, derived_rows, outcomes};
+use super::{Options, Progress, derived_rows, files, outcomes};
 
 /// One read: large enough that the query costs nothing, small enough to show progress.
 const PAGE_ROWS_MAX: usize = 512;
@@ -37,7 +38,17 @@ pub fn verify(folder: &Path, options: &Options, progress: Progress<'_>) -> anyho
     }
     database.pin().with_context(cannot)?;
     let verified = verify_parts(&database, &beside, Some(logs), options, progress);
-    verified.map(|(report, _)| report).with_context(cannot)
+    let (mut report, _) = verified.with_context(cannot)?;
+    // A part of the database that cannot be read was found above.
+    if let Ok(kept) = database.kept_files() {
+        drop(database);
+        let current = || {
+            let database = ReadOnly::open(folder);
+            database.map_err(|error| StoreError::Broken(error.to_string()))?.kept_files()
+        };
+        files::check(&mut report, &kept, &folder.join(FOLDER), current)?;
+    }
+    Ok(report)
 }
 
 /// The report on a folder whose first start was interrupted. Fails if the database is of another
@@ -85,7 +96,8 @@ pub fn doubtful_streams(folder: &Path) -> anyhow::Result<HashSet<Stream>> {
     verified.map(|(_, doubtful)| doubtful).with_context(cannot)
 }
 
-/// A database that has no data folder around it, with what was kept beside it.
+/// A database that has no data folder around it, with what was kept beside it. Its files are not
+/// looked at.
 pub fn verify_copy(path: &Path, beside: &Beside, progress: Progress<'_>) -> anyhow::Result<Report> {
     let cannot = || format!("cannot read {}", path.display());
     let database = ReadOnly::open_file(path)?;

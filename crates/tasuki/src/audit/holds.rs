@@ -62,10 +62,7 @@ pub fn check_rows(
             if session_holds::KINDS.contains(&row.key.split('/').next().unwrap_or_default()) {
                 n_of_sessions += 1;
             } else if !follows(database, row, doubtful)? {
-                let HoldRow { teamspace, key, .. } = row;
-                findings.general(format_args!(
-                    "what is held of {key} in {teamspace} follows from nothing"
-                ));
+                findings.general(follows_from_nothing(row));
             }
         }
         last = page.into_iter().next_back();
@@ -73,6 +70,18 @@ pub fn check_rows(
             return Ok(n_of_sessions);
         }
     }
+}
+
+fn follows_from_nothing(HoldRow { teamspace, key, .. }: &HoldRow) -> String {
+    format!("what is held of {key} in {teamspace} follows from nothing")
+}
+
+/// What is wrong with a hold that is held, or that is of a task. The others say what was, which
+/// takes a look at more than a few rows.
+pub fn row_problem(database: &ReadOnly, row: &HoldRow) -> Result<Option<String>, StoreError> {
+    let decides = row.hold.holder.is_some() || row.key.starts_with(derive::TASK);
+    let is_wrong = decides && !follows(database, row, &HashSet::new())?;
+    Ok(is_wrong.then(|| follows_from_nothing(row)))
 }
 
 const TRANSFER: &str = "transfer/";
@@ -129,6 +138,7 @@ fn holder_kind(key: &str) -> Option<&'static str> {
         "transfer" | "slot" => Some("conversation"),
         "listener" => Some("subscription"),
         "webhook" => Some("webhook"),
+        "question" => Some("question"),
         "asking" => Some("session"),
         _ => None,
     }

@@ -80,6 +80,16 @@ impl Report {
     }
 }
 
+impl Report {
+    /// Adds what belongs to no entry.
+    pub(super) fn find(&mut self, what: String) {
+        self.n_findings += 1;
+        if self.findings.len() < FINDINGS_MAX {
+            self.findings.push(Finding::new(None, what));
+        }
+    }
+}
+
 impl Findings {
     pub(super) fn about(&mut self, place: EntryPlace, what: impl fmt::Display) {
         self.push(Finding::new(Some(place), what.to_string()));

@@ -1,7 +1,9 @@
 //! The scrub: a running server reads its database again and again, a few rows at a time, and checks
-//! what can be checked row by row: the hashes of entries and documents, the MACs of snapshots and
-//! recorded outcomes. It finds rows that were changed, or that the disk no longer reads as they
-//! were written. The rest is for `verify`, which needs the whole at once.
+//! what can be checked row by row: that no entry is missing, the hashes of entries and documents,
+//! the MACs of snapshots and recorded outcomes, that a snapshot is not older than its stream, and
+//! that deadlines, effects, mailboxes and holds follow from the snapshots. It finds rows that were
+//! changed, or that the disk no longer reads as they were written. The rest is for `verify`, which
+//! needs the whole at once.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -13,18 +15,19 @@ use protocol::codec;
 use protocol::ledger::GENESIS;
 use protocol::row_mac::RowKey;
 use protocol::time::Span;
-use store::sqlite::{LedgerRow, OutcomeRow, ReadOnly, SnapshotPlace};
+use store::sqlite::{HoldRow, LedgerRow, OutcomeRow, ReadOnly, SnapshotPlace};
 use tokio::sync::watch;
 
 use super::documents::{self, FoundDocument};
-use super::{outcomes, snapshots};
+use super::{holds, outcomes, snapshots};
 
 /// Rows are read this often; the rate decides how many.
 const EVERY: Span = Span::from_millis(100);
 const PER_SECOND: u32 = 10;
 
-/// A row may change while it is read. What is still wrong after so many looks is a finding.
-const LOOKS: usize = 3;
+/// The first round begins with so many of the newest entries: those that were written since the
+/// last round of a server that often starts.
+const TAIL_ENTRIES: i64 = 1_000;
 
 /// Runs until it is told to stop. At a rate of 0 it does nothing.
 pub async fn run(
@@ -38,7 +41,11 @@ pub async fn run(
         return;
     }
     let mut scrub = match ReadOnly::open(&folder) {
-        Ok(database) => Scrub { database, key, at: Place::Entries(1) },
+        Ok(database) => {
+            let until = newest_of(&database);
+            let from = (until - TAIL_ENTRIES).max(0) + 1;
+            Scrub { database, key, at: Place::Entries { from, until } }
+        }
         Err(error) => {
             tracing::error!(%error, "the database is not scrubbed");
             return;
@@ -83,9 +90,15 @@ struct Scrub {
 
 /// What is read next.
 enum Place {
-    /// From this entry on.
-    Entries(i64),
+    /// From one entry to another: the newest when the round began, so that a busy server gets to
+    /// the end of a round.
+    Entries {
+        from: i64,
+        until: i64,
+    },
     Snapshots(VecDeque<SnapshotPlace>),
+    /// After this one.
+    Holds(Option<HoldRow>),
     /// After this one.
     Outcomes(Option<OutcomeRow>),
 }
@@ -97,46 +110,63 @@ struct Slice {
 }
 
 impl Scrub {
+    /// All of a slice is read at one moment, so that what a commit changes is seen as a whole.
     fn slice(&mut self, n_rows: usize) -> Result<Slice, StoreError> {
+        self.database.pin()?;
+        let slice = self.pinned_slice(n_rows);
+        self.database.unpin()?;
+        slice
+    }
+
+    fn pinned_slice(&mut self, n_rows: usize) -> Result<Slice, StoreError> {
         let mut slice = Slice::default();
         match &mut self.at {
-            Place::Entries(from) => {
+            Place::Entries { from, until } => {
                 let page = self.database.ledger_rows(*from, n_rows)?;
-                let last = page.last().map(|row| row.seq);
-                for row in page {
+                for row in page.into_iter().take_while(|row| row.seq <= *until) {
                     slice.n_rows += 1;
-                    let seq = row.seq;
-                    if entry_problem(&self.database, row)?.is_some() {
-                        let look = || read_entry_problem(&self.database, seq);
-                        slice.findings.extend(settled(look)?);
+                    if row.seq != *from {
+                        let last = row.seq - 1;
+                        slice.findings.push(format!("entries {from} to {last} are gone"));
                     }
+                    *from = row.seq + 1;
+                    slice.findings.extend(entry_problem(&self.database, row)?);
                 }
-                match last {
-                    Some(last) => *from = last + 1,
-                    None => self.at = Place::Snapshots(self.database.snapshot_places()?.into()),
+                if slice.n_rows == 0 {
+                    self.at = Place::Snapshots(self.database.snapshot_places()?.into());
                 }
             }
             Place::Snapshots(places) => {
                 for _ in 0..n_rows {
                     let Some(place) = places.pop_front() else { break };
                     slice.n_rows += 1;
-                    let problem = || snapshots::mac_problem(&self.database, place, &self.key);
-                    slice.findings.extend(settled(problem)?);
+                    let problem = snapshots::row_problem(&self.database, place, &self.key)?;
+                    slice.findings.extend(problem);
                 }
                 if places.is_empty() {
-                    self.at = Place::Outcomes(None);
+                    self.at = Place::Holds(None);
                 }
+            }
+            Place::Holds(after) => {
+                let page = self.database.hold_rows(after.as_ref(), n_rows)?;
+                for row in &page {
+                    slice.n_rows += 1;
+                    slice.findings.extend(holds::row_problem(&self.database, row)?);
+                }
+                self.at = match page.into_iter().next_back() {
+                    Some(last) => Place::Holds(Some(last)),
+                    None => Place::Outcomes(None),
+                };
             }
             Place::Outcomes(after) => {
                 let page = self.database.outcome_rows(after.as_ref(), n_rows)?;
                 slice.n_rows += page.len() as u64;
-                // An outcome never changes, so one look is enough.
                 slice
                     .findings
                     .extend(page.iter().filter_map(|row| outcomes::mac_problem(row, &self.key)));
                 self.at = match page.into_iter().next_back() {
                     Some(last) => Place::Outcomes(Some(last)),
-                    None => Place::Entries(1),
+                    None => Place::beginning(&self.database),
                 };
             }
         }
@@ -146,37 +176,26 @@ impl Scrub {
     /// After rows that cannot be read.
     fn skip(&mut self) {
         self.at = match &self.at {
-            Place::Entries(_) => match self.database.snapshot_places() {
+            Place::Entries { .. } => match self.database.snapshot_places() {
                 Ok(places) => Place::Snapshots(places.into()),
-                Err(_) => Place::Outcomes(None),
+                Err(_) => Place::Holds(None),
             },
             Place::Snapshots(places) if !places.is_empty() => return,
-            Place::Snapshots(_) => Place::Outcomes(None),
-            Place::Outcomes(_) => Place::Entries(1),
+            Place::Snapshots(_) => Place::Holds(None),
+            Place::Holds(_) => Place::Outcomes(None),
+            Place::Outcomes(_) => Place::beginning(&self.database),
         };
     }
 }
 
-/// The problem that is still there after a few looks.
-fn settled(
-    look: impl Fn() -> Result<Option<String>, StoreError>,
-) -> Result<Option<String>, StoreError> {
-    let mut problem = None;
-    for _ in 0..LOOKS {
-        problem = look()?;
-        if problem.is_none() {
-            break;
-        }
+impl Place {
+    fn beginning(database: &ReadOnly) -> Self {
+        Place::Entries { from: 1, until: newest_of(database) }
     }
-    Ok(problem)
 }
 
-fn read_entry_problem(database: &ReadOnly, seq: i64) -> Result<Option<String>, StoreError> {
-    let page = database.ledger_rows(seq, 1)?;
-    match page.into_iter().find(|row| row.seq == seq) {
-        Some(row) => entry_problem(database, row),
-        None => Ok(Some(format!("entry {seq} is gone"))),
-    }
+fn newest_of(database: &ReadOnly) -> i64 {
+    i64::try_from(database.newest().unwrap_or_default()).unwrap_or(i64::MAX)
 }
 
 fn entry_problem(database: &ReadOnly, row: LedgerRow) -> Result<Option<String>, StoreError> {

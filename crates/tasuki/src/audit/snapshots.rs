@@ -143,17 +143,27 @@ impl<'d> Snapshots<'d> {
     }
 }
 
-/// Whether the MAC of a snapshot does not match.
-pub fn mac_problem(
+/// What is wrong with a snapshot that can be seen without the states before it: its MAC, the entry
+/// that it ends with, and the rows that follow from it.
+pub fn row_problem(
     database: &ReadOnly,
     place: SnapshotPlace,
     key: &RowKey,
 ) -> Result<Option<String>, StoreError> {
     let Some(found) = database.snapshot_row(place)? else { return Ok(None) };
     let Stream { teamspace, subject } = &found.stream;
-    let is_ours = found.mac == Some(mac_of(&found, key));
-    Ok((!is_ours)
-        .then(|| format!("the snapshot of {subject} in {teamspace} was not written by the server")))
+    let of = |what: &str| Some(format!("the snapshot of {subject} in {teamspace} {what}"));
+    if found.mac != Some(mac_of(&found, key)) {
+        return Ok(of("was not written by the server"));
+    }
+    // The stream may have gone on since its place was listed.
+    let last_seq = database.load(&found.stream)?.map(|it| it.last_seq);
+    if !database.ends_with(last_seq.unwrap_or_default(), &found.head)? {
+        return Ok(of("does not end with its newest entry"));
+    }
+    let Ok(state) = State::from_text(&found.state_text) else { return Ok(of("cannot be read")) };
+    let difference = derived_rows::difference(database, &found.stream, &state)?;
+    Ok(difference.map(|what| format!("{subject} in {teamspace}: {what}")))
 }
 
 fn mac_of(found: &SnapshotRow, key: &RowKey) -> Mac {
@@ -228,8 +238,14 @@ fn is_found_by(state: &State, columns: &Columns) -> bool {
         (State::Session(_), Columns::Stream { kind, secret_hash }) => {
             kind == "session" && secret_hash.is_none()
         }
+        (State::File(_), Columns::Stream { kind, secret_hash }) => {
+            kind == "file" && secret_hash.is_none()
+        }
         (State::Webhook(_), Columns::Stream { kind, secret_hash }) => {
             kind == "webhook" && secret_hash.is_none()
+        }
+        (State::Question(_), Columns::Stream { kind, secret_hash }) => {
+            kind == "question" && secret_hash.is_none()
         }
         (State::Message(message), Columns::Message(columns)) => {
             *columns == message_columns_of(message)
@@ -257,7 +273,9 @@ fn is_found_by(state: &State, columns: &Columns) -> bool {
             | State::Graph(_)
             | State::Subscription(_)
             | State::Session(_)
-            | State::Webhook(_),
+            | State::File(_)
+            | State::Webhook(_)
+            | State::Question(_),
             Columns::Handoff(_) | Columns::Message(_) | Columns::Conversation(_),
         ) => false,
     }

@@ -24,6 +24,8 @@ pub struct FileNames {
     pub signing_key: PathBuf,
     /// In the form that `sha256sum --check` reads.
     pub digest: PathBuf,
+    /// A folder with the files whose bytes lie beside the database.
+    pub files: PathBuf,
 }
 
 impl FileNames {
@@ -33,6 +35,7 @@ impl FileNames {
             public_key: backup.with_added_extension("pub"),
             signing_key: backup.with_added_extension("key"),
             digest: backup.with_added_extension("sha256"),
+            files: backup.with_added_extension("files"),
         }
     }
 }

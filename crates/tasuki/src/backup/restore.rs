@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use adapters::checkpoint_file::CheckpointFiles;
 use adapters::{checkpoint_file, durable, ledger_key};
 use anyhow::{Context, Result, bail};
-use engine::ledger::fork::Doubt;
+use engine::ledger::behind::Doubt;
 use protocol::time::Time;
 use serde::Serialize;
-use store::sqlite::{FILE_NAME, FolderLock, LOCK_FILE};
+use store::sqlite::{FILE_NAME, FolderLock, LOCK_FILE, ReadOnly};
 
 use super::files::{self, Beginning, FileNames};
-use super::{BackupStage, Progress, put, verify};
+use super::{BackupStage, Progress, put, stored, verify};
 use crate::audit::{Beside, Report};
 use crate::{checkpoint_check, node};
 
@@ -67,6 +67,9 @@ pub fn restore(
     let kept = Kept::read(from)?;
     check_same_ledger(&data, &kept)?;
     let before = verify(from, &kept.beside, progress)?;
+    // A server must not find a database without its files, so they come first.
+    let (folder, files) = (FileNames::of(from).files, ReadOnly::open_file(from)?.kept_files()?);
+    stored::check(&folder, &files)?;
 
     node::make_folder(&data)?;
     if lock.is_none() {
@@ -78,11 +81,10 @@ pub fn restore(
     if report.n_entries != before.n_entries {
         bail!("{} has a write-ahead log beside it; back up with `tasuki backup`", from.display());
     }
+    stored::restore(&folder, &data, &files)?;
     let moved_to = move_aside(&database, now)?;
     // Before the database: a server must not find one and make a key for it.
     kept.put_beside(&data)?;
-    // The next start checks the rows against the ledger and signs them.
-    ledger_key::forget_signed_rows(&data)?;
     beginning.finish(&database)?;
     let behind = match &kept.beside.key {
         Some(key) => checkpoint_check::behind(&data, Vec::new(), key.trim_end())?,

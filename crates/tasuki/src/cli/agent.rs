@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use protocol::caller::Role;
 use protocol::ids::AgentId;
-use protocol::tools::transcript::HistoryForm;
+use protocol::tools::history_form::HistoryForm;
 use serde_json::{Value, json};
 
 use super::agent_profile::{Presence, ProfileArgs};

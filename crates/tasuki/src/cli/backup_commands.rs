@@ -54,12 +54,16 @@ pub fn back_up(args: BackupArgs) -> Result<u8> {
     if args.json {
         output::json(&made);
     } else {
-        let Made { file, made_at, n_entries, n_sealed, n_bytes } = made;
+        let Made { file, made_at, n_entries, n_sealed, n_bytes, n_files, n_file_bytes } = made;
         output::line(&format!(
             "backed up {n_entries} entries, {n_sealed} sealed, {} to {} at {made_at}",
             HumanBytes(n_bytes),
             file.display(),
         ));
+        if n_files > 0 {
+            let n_file_bytes = HumanBytes(n_file_bytes);
+            output::remark(&format!("with {n_files} stored files, {n_file_bytes}, beside it"));
+        }
     }
     Ok(exit_code::OK)
 }

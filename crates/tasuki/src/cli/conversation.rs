@@ -1,17 +1,18 @@
 //! `tasuki conversation`: chats with customers, from opening one to erasing it.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use http_body_util::BodyExt;
 use protocol::time::Time;
-use protocol::tools::transcript::HistoryForm;
+use protocol::tools::history_form::HistoryForm;
 use serde_json::{Map, Value, json};
 
 use super::graph::attribute;
 use super::reach::Reach;
-use super::{callback, conversation_story, json_object, names, put, token};
+use super::{callback, conversation_story, file, json_object, names, put, token};
 use crate::client::{Call, Client, percent_encode};
 use crate::{exit_code, output};
 
@@ -43,6 +44,9 @@ enum ConversationCommand {
         id: String,
         /// What to say
         text: String,
+        /// A file to store and to attach; may be repeated
+        #[arg(long = "attach", value_name = "FILE")]
+        attached: Vec<PathBuf>,
         /// The epoch for which an agent speaks [default: the current one]
         #[arg(long, value_name = "N")]
         epoch: Option<u64>,
@@ -56,6 +60,8 @@ enum ConversationCommand {
     Callback(callback::AskArgs),
     /// Report the result of a callback, as a person of its queue
     CallbackDone(callback::DoneArgs),
+    /// Say how a message of its customer sounds, as an agent of the conversation
+    Score(ScoreArgs),
     /// Choose who shall answer, as its customer
     Select {
         /// The conversation's id
@@ -139,10 +145,27 @@ struct OpenArgs {
     /// How often it may change hands until the customer speaks again [default: 8]
     #[arg(long, value_name = "N")]
     hops_max: Option<u16>,
+    /// When a person is called because of how the customer sounds, without a graph: JSON, or @FILE
+    /// to read it
+    #[arg(long, value_name = "JSON", conflicts_with = "graph")]
+    signals: Option<String>,
     /// A queue in which the customer may ask for a person; may be repeated [default: only those
     /// that the graph names]
     #[arg(long = "customer-queue", value_name = "QUEUE")]
     customer_queues: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+struct ScoreArgs {
+    /// The conversation's id
+    id: String,
+    /// The number of the message
+    #[arg(long, value_name = "N")]
+    message: u64,
+    /// A score from 0 to 1: frustration, human_request, profanity or shouting, such as
+    /// frustration=0.9; may be repeated
+    #[arg(long = "signal", value_name = "NAME=SCORE", value_parser = signal, required = true)]
+    signals: Vec<(String, f64)>,
 }
 
 #[derive(Debug, Args)]
@@ -208,9 +231,10 @@ pub async fn run(args: ConversationArgs) -> Result<u8> {
         ConversationCommand::Show { id, last } => {
             conversation_story::print(client, &id, last, json).await?;
         }
-        ConversationCommand::Say { id, text, epoch, in_reply_to } => {
+        ConversationCommand::Say { id, text, attached, epoch, in_reply_to } => {
             let epoch = current(client, &id, epoch).await?;
-            let mut body = json!({ "parts": [{ "type": "text", "text": text }] });
+            let parts = file::parts(client, &text, &attached).await?;
+            let mut body = json!({ "parts": parts });
             set(&mut body, "epoch", epoch);
             set(&mut body, "in_reply_to", in_reply_to);
             print(client, Call::post(path_of(&id, "/messages"), body), json, |answer| {
@@ -230,6 +254,7 @@ pub async fn run(args: ConversationArgs) -> Result<u8> {
         ConversationCommand::CallbackDone(done) => {
             print(client, done.call(), json, callback::settled).await?;
         }
+        ConversationCommand::Score(score) => print(client, score.call(), json, holds).await?,
         ConversationCommand::Select { id, agent } => {
             let call = Call::put(path_of(&id, "/agent"), json!({ "agent_id": agent }));
             print(client, call, json, |answer| {
@@ -348,6 +373,9 @@ impl OpenArgs {
             let attributes: BTreeMap<_, _> = self.attributes.into_iter().collect();
             fields.insert("attributes".to_owned(), json!(attributes));
         }
+        if let Some(signals) = self.signals {
+            fields.insert("signals".to_owned(), json_object("--signals", &signals)?);
+        }
         if let Some(topology) = self.topology {
             fields.insert("topology".to_owned(), json_object("--topology", &topology)?);
         }
@@ -380,6 +408,22 @@ impl RouteArgs {
         set(&mut body, "epoch", epoch);
         Ok(body)
     }
+}
+
+impl ScoreArgs {
+    fn call(self) -> Call {
+        let scored = |(signal, score): (String, f64)| json!({ "signal": signal, "score": score });
+        let signals: Vec<_> = self.signals.into_iter().map(scored).collect();
+        let body = json!({ "message": self.message, "signals": signals });
+        Call::post(path_of(&self.id, "/signals"), body)
+    }
+}
+
+/// Reads `frustration=0.9`.
+fn signal(text: &str) -> Result<(String, f64), String> {
+    let (name, score) = text.split_once('=').ok_or("expected NAME=SCORE")?;
+    let score = score.parse().map_err(|_| "expected a score from 0 to 1 after `=`")?;
+    Ok((name.to_owned(), score))
 }
 
 impl ListArgs {

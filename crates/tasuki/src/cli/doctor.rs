@@ -5,13 +5,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use adapters::checkpoint_file::size_of;
+use adapters::files::{FOLDER, path_of};
 use adapters::{aaep_keys, checkpoint_file, ledger_key};
 use anyhow::Result;
 use clap::Args;
-use engine::ledger::fork::Doubt;
+use engine::ledger::behind::Doubt;
 use engine::ledger::seal::{NotKept, signed_edge};
+use indicatif::HumanBytes;
 use serde::Serialize;
-use store::sqlite::{FILE_NAME, Migrated, ReadOnly};
+use store::sqlite::{FILE_NAME, KeptFile, Migrated, ReadOnly};
 
 use super::configure;
 use super::reach::Reach;
@@ -57,6 +59,7 @@ pub async fn run(args: DoctorArgs) -> Result<u8> {
         let mut ledger = configure(args.config.as_deref())?.ledger;
         ledger.witness = args.witness.unwrap_or(ledger.witness);
         findings.extend([folder(&data), key(&data), database(&data)]);
+        findings.extend(files(&data));
         findings.push(sealed(&data, &ledger));
         findings.extend(witnesses(&data, &ledger));
     }
@@ -115,7 +118,16 @@ fn key(data: &Path) -> DoctorFinding {
             let file = aaep_keys::FILE;
             bad(check, format!("{file} can be read by others, so no server starts; chmod 600 it"))
         }
-        Ok(_) => good(check, "only its owner can read it".to_owned()),
+        Ok(_) => match ledger_key::has_signed_rows(data) {
+            Err(error) => bad(check, format!("{error}; no server starts")),
+            Ok(false) if !is_unused(data) => note(
+                check,
+                "no row of the database is signed with it; the next start compares all rows with \
+                 the ledger and signs them, as after an update from an older release"
+                    .to_owned(),
+            ),
+            Ok(_) => good(check, "only its owner can read it".to_owned()),
+        },
     }
 }
 
@@ -164,6 +176,30 @@ fn exposed_database(data: &Path) -> Option<DoctorFinding> {
             (false, true) => Some(note(check, format!("others can read {file}; chmod 600 it"))),
             (false, false) => None,
         }
+    })
+}
+
+/// Whether the bytes of every stored file are there, if there are any; what they are takes longer
+/// to check.
+fn files(data: &Path) -> Option<DoctorFinding> {
+    let check = "files";
+    let kept = match ReadOnly::open(data).map(|store| store.kept_files()) {
+        Ok(Ok(kept)) if !kept.is_empty() => kept,
+        // What is wrong with the database is said elsewhere.
+        Ok(Ok(_) | Err(_)) | Err(_) => return None,
+    };
+    let root = data.join(FOLDER);
+    let is_there = |one: &&KeptFile| {
+        let found = std::fs::metadata(path_of(&root, &one.teamspace, &one.file));
+        found.is_ok_and(|found| found.len() == one.size_bytes)
+    };
+    let n_bytes = kept.iter().map(|one| one.size_bytes).sum::<u64>();
+    Some(match kept.len() - kept.iter().filter(is_there).count() {
+        0 => {
+            let n_bytes = HumanBytes(n_bytes);
+            good(check, format!("{} stored, {n_bytes}; their sizes are right", kept.len()))
+        }
+        n => bad(check, format!("{n} of {} are missing or cut; restore a backup", kept.len())),
     })
 }
 

@@ -85,8 +85,9 @@ impl Typed {
             text = text.replacen(&refused.detail, &self.told(refused), 1);
         }
         if let Some(bad) = error.downcast_ref::<BadSetting>() {
-            let flag = bad.setting.replace('.', "-");
-            if self.flags.contains(&flag) {
+            let last = bad.setting.rsplit('.').next().unwrap_or(bad.setting);
+            let names = [bad.setting.replace('.', "-"), last.to_owned()];
+            if let Some(flag) = names.iter().find(|name| self.flags.contains(name)) {
                 text = format!("--{flag}: {}", bad.problem);
             }
         }
@@ -247,7 +248,10 @@ fn hint_at(refused: &Refused) -> Option<&'static str> {
             "no such graph" => "`tasuki graph list` shows what there is",
             "no such conversation" => "`tasuki conversation list` shows what there is",
             "no such transfer" => "`tasuki transfer list` shows what there is",
-            "no such queue" => "`tasuki agent register NAME --kind queue` adds one",
+            "no such queue" => {
+                "`tasuki queue list` shows what there is; \
+                 `tasuki agent register NAME --kind queue` adds one"
+            }
             "no such handoff" => "`tasuki handoff list` shows what there is",
             _ if is_about("session_id: ") => HOW_TO_FIND_SESSIONS,
             _ if is_about("conversation: ") => "`tasuki conversation list` shows what there is",

@@ -15,7 +15,7 @@ use protocol::tools::Form;
 use self::calls::call_of;
 use super::offer::{OfferArgs, WorkArgs, lay_over_draft};
 use super::reach::{Reach, offline};
-use super::{detect, lint, names, one_of, story, watch};
+use super::{detect, file, lint, names, one_of, story, watch};
 use crate::client::{Client, Unreachable};
 use crate::node::control_socket;
 use crate::{exit_code, output};
@@ -340,6 +340,9 @@ async fn act(client: &Client, action: HandoffCommand, json: bool) -> Result<()> 
     let mut call = call_of(action)?;
     if let (Some(draft), Some(changes)) = (draft, call.body.as_mut()) {
         lay_over_draft(client, &draft, changes).await?;
+    }
+    if let Some(body) = call.body.as_mut() {
+        file::put_artifacts(client, body).await?;
     }
     let answer = client.call(call).await?.success()?;
     if json {

@@ -183,7 +183,10 @@ pub async fn run(args: MessageArgs) -> Result<u8> {
             let answer = client.call(call).await?.success()?;
             match json {
                 true => output::json(&answer),
-                false => output::remark(&format!("is now {}", text(&answer, "status"))),
+                false => {
+                    let status = text(&answer, "status");
+                    output::remark(&format!("Message {} is now {status}", output::clean(&id)));
+                }
             }
         }
         MessageCommand::Show { id } => {
@@ -348,7 +351,10 @@ async fn print_inbox(client: &Client, path: String, json: bool) -> Result<()> {
     }
     let notices = answer["notices"]["items"].as_array().map(Vec::as_slice).unwrap_or_default();
     print_notices(notices, now);
-    if messages.is_empty() && notices.is_empty() {
+    let questions = answer["notices"]["questions"].as_array();
+    let questions = questions.map(Vec::as_slice).unwrap_or_default();
+    print_question_notices(questions, now);
+    if messages.is_empty() && notices.is_empty() && questions.is_empty() {
         output::remark("nothing is in your inbox");
     }
     if answer["notices"]["has_more"] == true {
@@ -388,6 +394,18 @@ fn print_notices(notices: &[Value], now: Time) {
             let actions = names(&wait["for"]);
             output::line(&format!("  waits for {}: {actions}", output::clean(&text(wait, "who"))));
         }
+    }
+}
+
+/// What happened to a question, and how it is now.
+fn print_question_notices(questions: &[Value], now: Time) {
+    for notice in questions {
+        let of = |name: &str| output::clean(&text(notice, name));
+        let kinds = notice["kinds"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let when = of("at").parse().map_or("–".to_owned(), |at| output::relative(at, now));
+        output::line(&format!("{}  {}", of("question_id"), kinds.collect::<Vec<_>>().join(", ")));
+        output::line(&format!("  {}", of("text").lines().next().unwrap_or_default()));
+        output::line(&format!("  {when} by {}; it is {}", of("actor"), of("status")));
     }
 }
 

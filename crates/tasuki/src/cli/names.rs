@@ -14,7 +14,7 @@ static TYPED: OnceLock<Names> = OnceLock::new();
 
 /// Fields whose flags or arguments have other names. If a field has several rows, the first one
 /// that the command has counts; if it has none, the last part of the field's own name is used.
-const RENAMED: [(&str, &str); 44] = [
+const RENAMED: [(&str, &str); 46] = [
     ("agent_id", "agent"),
     ("artifacts", "artifact"),
     ("closure_notes", "notes"),
@@ -38,6 +38,7 @@ const RENAMED: [(&str, &str); 44] = [
     ("profile.capabilities", "capability"),
     ("profile.languages", "language"),
     ("profile.skills", "skill"),
+    ("quotas", "set"),
     ("roles", "role"),
     ("session_id", "session"),
     ("settings.sla.accepted", "sla-accepted"),
@@ -53,6 +54,7 @@ const RENAMED: [(&str, &str); 44] = [
     ("task.success_criteria", "criterion"),
     ("task.task_id", "task"),
     ("task_id", "task"),
+    ("teamspace", "id"),
     ("thread_id", "thread"),
     ("to_agent", "to"),
     ("waiting_for", "for"),
@@ -119,12 +121,23 @@ impl Names {
             _ => {}
         }
         let path = field.split('[').next().unwrap_or(field);
-        let mut renamed = RENAMED.iter().filter(|(name, _)| *name == path);
         let last = field.rsplit('.').next().unwrap_or(field);
         let last = last.split('[').next().unwrap_or(last);
-        renamed
-            .find_map(|(_, name)| self.shown(name))
+        self.renamed(path)
             .or_else(|| self.shown(&last.to_lowercase().replace('_', "-")))
+            .or_else(|| self.of_whole(field))
+    }
+
+    /// The flag for a whole value of which the field is a part: `--set` for one of the quotas.
+    fn of_whole(&self, field: &str) -> Option<&str> {
+        let end = field.find(['.', '['])?;
+        let whole = &field[..end];
+        self.renamed(whole).or_else(|| self.shown(whole))
+    }
+
+    fn renamed(&self, path: &str) -> Option<&str> {
+        let mut renamed = RENAMED.iter().filter(|(name, _)| *name == path);
+        renamed.find_map(|(_, name)| self.shown(name))
     }
 
     /// A sentence of the server, with the quoted fields replaced by flags.

@@ -9,6 +9,7 @@ use protocol::time::{Span, Time};
 use serde_json::{Map, Value, json};
 
 use super::ending::usage;
+use super::file::UPLOAD;
 use super::{expect_object, read_json};
 use crate::client::{Call, Client, percent_encode};
 
@@ -68,7 +69,7 @@ pub struct OfferArgs {
 #[command(next_help_heading = "What belongs to it")]
 struct ContextArgs {
     /// A file or URL that goes with it: report=/srv/report.pdf, then, if wanted, ,sha256=HEX
-    /// ,type=TYPE and ,optional; may be repeated
+    /// ,type=TYPE ,optional and ,upload to store the file on the server; may be repeated
     #[arg(long = "artifact", value_name = "ID=PATH", value_parser = artifact)]
     artifacts: Vec<Value>,
     /// Something elsewhere that it is about, such as ticket=PAY-311 or pr=URL; may be repeated
@@ -261,8 +262,9 @@ fn artifact(text: &str) -> Result<Value, String> {
         match part.split_once('=') {
             Some((name @ ("sha256" | "type"), value)) => reference[name] = value.into(),
             None if part == "optional" => reference["required"] = false.into(),
+            None if part == UPLOAD => reference[UPLOAD] = true.into(),
             Some(_) | None => {
-                return Err(format!("expected sha256=, type= or optional, not `{part}`"));
+                return Err(format!("expected sha256=, type=, optional or upload, not `{part}`"));
             }
         }
     }

@@ -9,7 +9,7 @@ use protocol::ids::TeamspaceId;
 
 use super::configure;
 use super::ending::{NoLedger, usage};
-use super::teamspace::all;
+use super::pages::all;
 use crate::client::{Client, Identity, Refused};
 use crate::config::Config;
 use crate::node::{Node, control_socket};

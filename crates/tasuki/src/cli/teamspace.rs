@@ -9,9 +9,10 @@ use protocol::teamspace::{CONSENT_SECONDS, SESSION_SILENCE_MINUTES};
 use protocol::time::Time;
 use serde_json::{Map, Value, json};
 
+use super::pages::all;
 use super::reach::{Begin, Reach};
 use super::{put, token};
-use crate::client::{Call, Client, Refused, percent_encode};
+use crate::client::{Call, Client, Refused};
 use crate::{exit_code, output};
 
 #[derive(Debug, Args)]
@@ -99,9 +100,6 @@ struct SetArgs {
 
 /// Typed to reset a setting to its default.
 const DEFAULT: &str = "default";
-
-/// One page of a list.
-const PAGE_ITEMS: usize = 200;
 
 pub async fn run(args: TeamspaceArgs) -> Result<u8> {
     let reached = match &args.command {
@@ -264,21 +262,6 @@ pub async fn add_token_roles(client: &Client, agents: &mut [Value]) -> Result<()
         agent["token_roles"] = json!(roles);
     }
     Ok(())
-}
-
-/// Every page of a list, as one.
-pub async fn all(client: &Client, path: &str) -> Result<Value> {
-    let mut items = Vec::new();
-    let mut cursor = String::new();
-    loop {
-        let page = Call::get(format!("{path}?limit={PAGE_ITEMS}{cursor}"));
-        let mut answer = client.call(page).await?.success()?;
-        items.append(answer["items"].as_array_mut().unwrap_or(&mut Vec::new()));
-        match answer["next_cursor"].as_str() {
-            Some(next) => cursor = format!("&cursor={}", percent_encode(next)),
-            None => return Ok(json!({ "items": items })),
-        }
-    }
 }
 
 fn print(answer: &Value, is_json: bool, table: impl FnOnce(&Value) -> String) {

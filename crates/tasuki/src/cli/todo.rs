@@ -1,13 +1,14 @@
-//! `tasuki todo`: which handoffs wait for you, for what, and until when.
+//! `tasuki todo`: which handoffs and questions wait for you, for what, and until when.
 
 use anyhow::Result;
 use clap::Args;
 use protocol::time::Time;
 use serde_json::Value;
 
+use super::question::{id_and_text, until};
 use super::reach::Reach;
 use super::token;
-use crate::client::{Call, percent_encode};
+use crate::client::{Call, Client, percent_encode};
 use crate::{exit_code, output};
 
 #[derive(Debug, Args)]
@@ -43,6 +44,9 @@ pub async fn run(args: TodoArgs) -> Result<u8> {
         let Some(next) = page["next_cursor"].as_str() else { break };
         cursor = format!("&cursor={}", percent_encode(next));
     }
+    if args.whom == "me" && !args.approvals && !args.overdue {
+        found.extend(questions(&reached.client).await?);
+    }
     if args.reach.json {
         output::json(&found);
     } else if found.is_empty() {
@@ -56,7 +60,28 @@ pub async fn run(args: TodoArgs) -> Result<u8> {
     Ok(exit_code::OK)
 }
 
+/// What agents ask you. Handoffs that want your approval are among the handoffs.
+async fn questions(client: &Client) -> Result<Vec<Value>> {
+    let mut found = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let path = format!("/v1/questions?limit=200&waiting_for=me{cursor}");
+        let page = client.call(Call::get(path)).await?.success()?;
+        let items = page["items"].as_array().into_iter().flatten();
+        found.extend(items.filter(|item| item["kind"] != "approval").cloned());
+        let Some(next) = page["next_cursor"].as_str() else { return Ok(found) };
+        cursor = format!("&cursor={}", percent_encode(next));
+    }
+}
+
 fn row(handoff: &Value, now: Time) -> Vec<String> {
+    if handoff["kind"].is_string() {
+        let (id, text) = id_and_text(handoff);
+        let of = |name: &str| handoff[name].as_str().map(output::clean);
+        let asker = of("asker").unwrap_or_default();
+        let between = format!("{asker} → {}", of("to").unwrap_or_else(|| "you".to_owned()));
+        return vec![id, text, between, "you: answer".to_owned(), until(handoff, now)];
+    }
     let text = |name: &str| handoff[name].as_str().unwrap_or("–").to_owned();
     let waits = handoff["waiting_for"].as_array().into_iter().flatten().map(|wait| {
         let actions = wait["for"].as_array().into_iter().flatten().filter_map(Value::as_str);

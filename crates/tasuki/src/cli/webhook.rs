@@ -234,6 +234,9 @@ fn events(it: &Value) -> String {
 
 fn status(it: &Value) -> String {
     let now = token::now();
+    if it["status"] == "removed" {
+        return "removed".to_owned();
+    }
     match (&it["paused"], &it["failing"]) {
         (Value::Object(_), _) => {
             format!("paused ({}) {}", text(&it["paused"], "cause"), text(&it["paused"], "detail"))

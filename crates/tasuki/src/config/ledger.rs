@@ -8,9 +8,10 @@ use adapters::checkpoint_file::Witness;
 use adapters::http_witness::HttpWitness;
 use adapters::remote_witness::{RemoteWitness, WitnessForm};
 use adapters::witness_call::Settings;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
+use super::BadSetting;
 use crate::proofs::ProofsOfFolder;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,12 +50,17 @@ impl Ledger {
 
     pub fn open_witness(&self, data: &Path, key_name: &str) -> Result<Option<Witness>> {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let unusable = |problem: String| {
+            anyhow::Error::from(BadSetting { setting: "ledger.witness", problem })
+        };
         if let Some(path) = self.witness().filter(|path| real(path).starts_with(real(data))) {
             let outside = "expected a folder outside the data folder";
-            bail!("ledger.witness: {outside}, got {}", path.display());
+            return Err(unusable(format!("{outside}, got {}", path.display())));
         }
-        let cannot = |path: &Path| format!("ledger.witness: cannot use {}", path.display());
-        let open = |path: &Path| Witness::open(path, key_name).with_context(|| cannot(path));
+        let open = |path: &Path| {
+            Witness::open(path, key_name)
+                .map_err(|error| unusable(format!("cannot use {}: {error}", path.display())))
+        };
         self.witness().map(open).transpose()
     }
 

@@ -5,6 +5,7 @@
 
 mod bodies;
 mod cast;
+mod questions;
 mod reference;
 mod rules;
 

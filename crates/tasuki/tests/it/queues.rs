@@ -336,7 +336,10 @@ async fn records(operator: &Client) -> Vec<Value> {
 fn forget_records(data: &Path) {
     let connection = Connection::open(data.join(FILE_NAME)).expect("a database");
     connection
-        .execute_batch("DROP TABLE transfers; DROP TABLE last_rings; PRAGMA user_version = 12;")
+        .execute_batch(
+            "DROP TABLE transfers; DROP TABLE last_rings; DROP INDEX entries_by_previous;
+             PRAGMA user_version = 12;",
+        )
         .expect("the tables are there");
 }
 

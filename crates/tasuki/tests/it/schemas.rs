@@ -36,7 +36,7 @@ const OF_FORM: [&str; 4] = ["graph_invalid", "json_invalid", "payload_too_large"
 
 /// Rules about several values together, or about a value and the state of the server. No schema
 /// expresses them; docs/gateways/http.md lists them.
-const RELATIONS: [&str; 65] = [
+const RELATIONS: [&str; 67] = [
     "`*` alone, or names",
     "a graph that was saved",
     "a human; a",
@@ -45,6 +45,7 @@ const RELATIONS: [&str; 65] = [
     "an offer that differs",
     "a person or a queue",
     "a queue;",
+    "a stored file that you uploaded",
     "a time at most 30 days ahead",
     "a time in the future",
     "a worker",
@@ -78,6 +79,7 @@ const RELATIONS: [&str; 65] = [
     "longer than the one before",
     "names and 16384 bytes in all",
     "names with a text",
+    "no more than this server stores",
     "none, as the graph",
     "nothing for a blind transfer",
     "nothing for supervisor_consult",
@@ -346,7 +348,9 @@ fn wrong_with(operation: &Operation, violation: &Violation, answer: &Answer) -> 
     let is_of_form =
         OF_FORM.contains(&code.as_str()) || (code == "cursor_invalid" && field == "cursor");
     let is_refused = (400..500).contains(&answer.status) && is_of_form;
-    let inner = said.iter().find_map(|said| inner_words(said));
+    // A refusal may quote what the request says.
+    let asked = value.to_string();
+    let inner = said.iter().find_map(|said| inner_words(said).filter(|it| !asked.contains(it)));
     let wrong = match (is_refused, said.iter().any(named), inner) {
         (true, true, None) => return None,
         (true, true, Some(word)) => format!("it says `{word}`"),

@@ -4,13 +4,14 @@
 use std::os::unix::fs::symlink;
 use std::sync::Arc;
 
-use adapters::ledger_key::SIGNED_FILE;
+use adapters::ledger_key::KEY_FILE;
 use tasuki::client::Call;
 use tasuki::exit_code;
 
 use crate::hidden_places::sequence_of;
 use crate::ledger::{self, Ledger};
 use crate::load::{Load, Tokens, WRITERS};
+use crate::odd_databases::run;
 use crate::power_loss::monotonic_ns;
 use crate::server::{Server, initiate, ok, refused_start, seed};
 use crate::sse::{Event, Stream};
@@ -41,17 +42,24 @@ async fn a_second_server_on_the_same_folder_does_not_start() {
     assert_eq!(next.stop(), Some(0));
 }
 
-/// The file names the key with which the rows are authenticated.
+/// The key of an older release does not say that rows are signed with it.
 #[test]
-fn rows_that_are_signed_again_are_logged() {
+fn rows_of_an_older_release_are_signed_once_and_it_is_logged() {
     let server = Server::start();
     server.agent("alice");
     assert_eq!(server.stop(), Some(0));
-    let warns = |server: &Server| server.said_at_start.iter().any(|it| it.contains("signed again"));
-    for (is_removed, is_told) in [(false, false), (true, true), (false, false)] {
-        if is_removed {
-            std::fs::remove_file(server.data.join(SIGNED_FILE)).unwrap();
+    let warns = |server: &Server| {
+        let is_said = |line: &String| line.contains("no row is signed with this key yet");
+        server.said_at_start.iter().any(is_said)
+    };
+    let doctor = || run(&server.data, &["doctor"]).1;
+    for (is_older, is_told) in [(false, false), (true, true), (false, false)] {
+        if is_older {
+            let key = server.data.join(KEY_FILE);
+            let line = std::fs::read_to_string(&key).unwrap();
+            std::fs::write(&key, line.split_whitespace().last().unwrap()).unwrap();
         }
+        assert_eq!(doctor().contains("no row of the database is signed with it"), is_told);
         let next = Server::start_on(&server.data, |_| {});
         assert_eq!(warns(&next), is_told, "{:?}", next.said_at_start);
         assert_eq!(next.stop(), Some(0));

@@ -255,7 +255,7 @@ async fn a_server_calls_and_signs_with_the_secret_it_told() {
 }
 
 fn secret_of(data: &Path, name: &str) -> String {
-    let seed = std::fs::read_to_string(data.join("ledger.key")).expect("the key");
-    let seed = canonical::parse_hex32(seed.trim_end()).expect("a seed");
+    let line = std::fs::read_to_string(data.join("ledger.key")).expect("the key");
+    let seed = line.split_whitespace().last().and_then(canonical::parse_hex32).expect("a seed");
     WakeKey::from_seed(&seed).secret(&default_teamspace(), &id(name)).text()
 }

@@ -116,7 +116,31 @@ async fn events_arrive_in_order_signed_and_as_cloud_events() {
     assert_eq!((&shown["status"], &shown["n_delivered"]), (&json!("active"), &json!(4)));
     assert_eq!(shown.get("secret"), None);
     let tried = ok(&alice, Call::get(path(&webhook, "/deliveries"))).await;
-    assert_eq!(tried["attempts"][0]["name"], "handoff.activated");
+    let names = tried["attempts"].as_array().expect("a list").iter().map(|it| &it["name"]);
+    let names: Vec<_> = names.take(3).collect();
+    assert_eq!(names, ["webhook.test", "webhook.test", "handoff.activated"]);
+    let removed = ok(&alice, Call::post(path(&webhook, "/remove"), json!({}))).await;
+    assert_eq!(removed["status"], "removed");
+}
+
+#[tokio::test]
+async fn what_a_webhook_says_of_itself_is_current() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = server(&folder.path().join("data"));
+    let alice = server.agent("alice");
+    server.agent("bob");
+    let receiver = Receiver::answering(&[Answer::Status(503)]).await;
+    let webhook = add(&alice, &receiver.url, &["handoff"]).await;
+    initiate(&alice, "T-1", "bob").await;
+    until(&alice, &webhook, |it| it["status"] == "failing").await;
+    receiver.answers(&[Answer::Status(200)]);
+    let mut terms = json!({ "url": receiver.url, "events": ["handoff"], "agent": "carol" });
+    let changed = ok(&alice, Call::put(path(&webhook, ""), terms.clone())).await;
+    assert_eq!((&changed["status"], &changed["failing"]), (&json!("active"), &Value::Null));
+    assert_eq!(changed["warnings"][0]["field"], "agent", "{changed}");
+    terms["agent"] = json!("bob");
+    let changed = ok(&alice, Call::put(path(&webhook, ""), terms)).await;
+    assert_eq!(changed["warnings"], Value::Null);
 }
 
 #[tokio::test]

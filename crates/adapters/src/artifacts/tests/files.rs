@@ -12,7 +12,7 @@ use thread_priority::unix::{
     NormalThreadSchedulePolicy, ThreadSchedulePolicy, thread_schedule_policy,
 };
 
-use super::super::files::{Progress, Way};
+use super::super::files::{FileProgress, Way};
 use super::*;
 
 const OUTSIDE: &str = "forbidden: it is not below a folder that may be looked into";
@@ -192,12 +192,12 @@ fn a_file_that_changes_while_it_is_read_is_no_match() {
         file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
         let roots = Roots::open(&[ground.path("root")]).unwrap();
         let mut buffer = vec![0; 256 * 1024];
-        let mut progress = roots.begin(path.to_str().unwrap(), u64::MAX).map(Progress::More);
+        let mut progress = roots.begin(path.to_str().unwrap(), u64::MAX).map(FileProgress::More);
         let mut n_slices = 0;
         let finding = loop {
             progress = match progress {
-                Ok(Progress::More(reading)) => reading.slice(&mut buffer),
-                Ok(Progress::End(content)) => {
+                Ok(FileProgress::More(reading)) => reading.slice(&mut buffer),
+                Ok(FileProgress::End(content)) => {
                     let artifact = ground.file("large");
                     break judge(&artifact.reference, &content);
                 }

@@ -4,10 +4,8 @@
 use std::sync::Arc;
 
 use protocol::ids::TeamspaceId;
-use protocol::ledger::{Entry, Subject};
 use tokio::sync::watch;
 
-use crate::aaep::sessions;
 use crate::ledger::entry_places::NextPlace;
 use crate::ledger::feed::{Feed, Followed, n_that_fit};
 use crate::ports::store::StoreError;
@@ -24,24 +22,6 @@ pub struct AnnouncementFollower {
     teamspace: TeamspaceId,
     bell: watch::Receiver<u64>,
     cursor: u64,
-}
-
-/// Whether an entry concerns listeners: announced events, changes of subscriptions, and changes of
-/// who takes part in a conversation.
-pub fn concerns(entry: &Entry) -> bool {
-    tells(&entry.name)
-        || matches!(entry.stream.subject, Subject::Subscription(_))
-        || changes_sides(&entry.name)
-}
-
-/// Whether an entry of a session has something to hear: events, or that a question is settled.
-pub fn tells(name: &str) -> bool {
-    name == "session.announced" || sessions::settles(name)
-}
-
-/// Whether the participants of a conversation may have changed.
-pub fn changes_sides(name: &str) -> bool {
-    name.starts_with("transfer.") || name == "conversation.routed"
 }
 
 impl AnnouncementFollower {

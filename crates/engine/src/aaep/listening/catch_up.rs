@@ -18,8 +18,9 @@ use protocol::time::Time;
 use protocol::{canonical, narrator};
 use serde_json::json;
 
-use super::{Listening, ReadyEvent, announced, subscription_stream};
+use super::{Listening, ReadyEvent, subscription_stream};
 use crate::aaep::announce::session_stream;
+use crate::ledger::announced;
 use crate::ports::store::{Due, List, ListOf, StoreError, StoreReads};
 
 /// Sessions whose state a new listener is told. A person cannot follow more by ear. Open questions
@@ -180,7 +181,7 @@ impl Listening {
         if at > until {
             return Ok(None);
         }
-        let found = announced(entry).into_iter().find(|one| one.index == at.index);
+        let found = announced::announced(entry).into_iter().find(|one| one.index == at.index);
         let Some(one) = found else { return Ok(None) };
         let body = self.question(at, &Body::Verbatim(one.event)).await?;
         Ok(Some(ReadyEvent { body, id: None }))

@@ -2,14 +2,15 @@
 
 use aaep::negotiate::Scope;
 use protocol::caller::Caller;
+use protocol::entry_names::is_for_listeners;
 use protocol::ledger::{Stream, Subject};
 use protocol::session::Session;
 use protocol::step::State;
 use protocol::visibility;
 
 use super::Listening;
-use super::announcement_follower::tells;
 use crate::aaep::Listeners;
+use crate::ledger::announced::tells;
 use crate::ledger::feed::Followed;
 use crate::ports::store::StoreError;
 
@@ -41,7 +42,7 @@ impl Listening {
     pub(super) fn known_sight(&self, followed: &Followed) -> Option<bool> {
         let entry = &followed.sequenced.entry;
         let Subject::Session(id) = &entry.stream.subject else { return Some(false) };
-        if entry.stream.teamspace != self.caller.teamspace || !tells(&entry.name) {
+        if entry.stream.teamspace != self.caller.teamspace || !is_for_listeners(&entry.name) {
             return Some(false);
         }
         self.sights.get(id).copied()

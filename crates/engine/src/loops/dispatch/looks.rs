@@ -65,7 +65,7 @@ struct OpenQueue {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum LookResult {
     Looked,
     Offered,
     Over,
@@ -116,9 +116,9 @@ impl Queues<'_> {
         let (mut n_offered, mut is_over) = (0, false);
         for _ in 0..TURN_STEPS {
             match self.step(&teamspace, look, places).await? {
-                Step::Looked => {}
-                Step::Offered => n_offered += 1,
-                Step::Over => {
+                LookResult::Looked => {}
+                LookResult::Offered => n_offered += 1,
+                LookResult::Over => {
                     is_over = true;
                     break;
                 }
@@ -135,35 +135,35 @@ impl Queues<'_> {
         teamspace: &TeamspaceId,
         look: &mut Look,
         places: &mut Places,
-    ) -> Result<Step, SubmitError> {
+    ) -> Result<LookResult, SubmitError> {
         let Look { people, queues, last_read, queue, .. } = look;
         if let (Some(open), Some(people)) = (&mut *queue, &mut *people) {
             return match open.waiting.pop_front() {
                 // Nobody can take more, in any queue.
-                _ if people.is_empty() => Ok(Step::Over),
+                _ if people.is_empty() => Ok(LookResult::Over),
                 Some(stream) => self.offer(stream, &open.settings, people).await,
                 None => {
                     if !self.read_further(teamspace, open, places).await? {
                         *queue = None;
                     }
-                    Ok(Step::Looked)
+                    Ok(LookResult::Looked)
                 }
             };
         }
         let Some(next) = queues.pop_front() else {
             let store = &self.engine.store;
             let page = store.waiting_queues(teamspace, last_read.as_ref(), QUEUES_READ).await?;
-            let Some(last) = page.last() else { return Ok(Step::Over) };
+            let Some(last) = page.last() else { return Ok(LookResult::Over) };
             *last_read = Some(last.clone());
             queues.extend(page);
-            return Ok(Step::Looked);
+            return Ok(LookResult::Looked);
         };
         let Some(known) = self.engine.agent(teamspace, next.clone()).await? else {
-            return Ok(Step::Looked);
+            return Ok(LookResult::Looked);
         };
         let settings = known.queue_settings();
         if settings.mode == Mode::Pick {
-            return Ok(Step::Looked);
+            return Ok(LookResult::Looked);
         }
         if people.is_none() {
             *people = Some(self.people(teamspace).await?);
@@ -175,7 +175,7 @@ impl Queues<'_> {
         }
         let waiting = rows.into_iter().map(|row| row.stream).collect();
         *queue = Some(OpenQueue { id: next, settings, waiting, front_end });
-        Ok(Step::Looked)
+        Ok(LookResult::Looked)
     }
 
     /// Reads the part of a long queue whose turn it is, after the part at the front. Returns
@@ -203,15 +203,15 @@ impl Queues<'_> {
         stream: Stream,
         settings: &Settings,
         people: &mut Vec<Candidate>,
-    ) -> Result<Step, SubmitError> {
+    ) -> Result<LookResult, SubmitError> {
         let state = self.engine.read().current(&stream).await?;
         let Some(State::Conversation(conversation)) = state.as_deref() else {
-            return Ok(Step::Looked);
+            return Ok(LookResult::Looked);
         };
-        let Some(transfer) = conversation.open_transfer() else { return Ok(Step::Looked) };
+        let Some(transfer) = conversation.open_transfer() else { return Ok(LookResult::Looked) };
         let now = self.engine.clock.now();
         let Some(chosen) = whom(conversation, transfer, settings, people, now) else {
-            return Ok(Step::Looked);
+            return Ok(LookResult::Looked);
         };
         let ring = transfer::Command::Ring { transfer: transfer.id, agent: chosen.clone() };
         let teamspace = stream.teamspace.clone();
@@ -225,10 +225,10 @@ impl Queues<'_> {
             people[at].last_assigned_at = now;
         }
         if !has_rung {
-            return Ok(Step::Looked);
+            return Ok(LookResult::Looked);
         }
         self.engine.roster.assigned(&teamspace, &chosen, now);
-        Ok(Step::Offered)
+        Ok(LookResult::Offered)
     }
 }
 

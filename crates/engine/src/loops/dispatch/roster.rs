@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use super::Shift;
 use crate::loops::Queues;
-use crate::ports::store::{ListOf, StoreError};
+use crate::ports::store::{ListOf, StoreError, StoreReads};
 use crate::read::query::LIST_ROWS_MAX;
 
 /// The most occupied slots of a teamspace that are counted. More are not in use on one shift.

@@ -14,12 +14,11 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
-use super::{Attempt, Post, Status};
+use super::{Attempt, Status};
 use crate::Engine;
 use crate::ledger::feed::Followed;
 use crate::loops::Outbox;
-use crate::loops::destinations::CallFailure;
-use crate::loops::outbox::Adapter;
+use crate::ports::adapter::{Adapter, CallFailure, Post};
 use crate::road::submit::SubmitError;
 
 /// The type of a test delivery. No event of the ledger has this name.
@@ -149,6 +148,8 @@ fn webhook_id(stream: &Stream) -> WebhookId {
         | Subject::Teamspace
         | Subject::Graph(_)
         | Subject::Subscription(_)
+        | Subject::File(_)
+        | Subject::Question(_)
         | Subject::Session(_) => unreachable!("only webhooks are posted to"),
     }
 }
@@ -170,7 +171,9 @@ impl Outbox<'_> {
         let posting = Posting::test(stream, webhook, id, self.engine.clock.now());
         let adapter = self.engine.outside.adapter.get()?;
         let _place = self.engine.webhooks.places.acquire().await.ok()?;
-        Some(self.engine.post(&**adapter, posting).await.0)
+        let attempt = self.engine.post(&**adapter, posting).await.0;
+        self.engine.webhooks.note(stream, &attempt);
+        Some(attempt)
     }
 
     /// Posts an event once more, out of its order. `None` if the webhook does not get that event.
@@ -201,6 +204,7 @@ impl Outbox<'_> {
         let posting = Posting::of(engine, stream, webhook, &followed);
         let (attempt, result) = engine.post(&**adapter, posting).await;
         drop(place);
+        engine.webhooks.note(stream, &attempt);
         if result.is_ok() {
             let how = Settlement::Delivered;
             let settle = webhook::Command::Settle { event: attempt.event.clone(), how };

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use protocol::time::{Span, Time};
 
+use super::TEST;
+
 /// The attempts that are remembered of a webhook.
 pub const ATTEMPTS_SHOWN_MAX: usize = 50;
 
@@ -40,7 +42,8 @@ pub struct Attempt {
 
 impl Status {
     pub(super) fn note(&mut self, attempt: Attempt) {
-        self.n_delivered += u64::from(attempt.problem.is_none());
+        let is_event = attempt.name != TEST;
+        self.n_delivered += u64::from(is_event && attempt.problem.is_none());
         if self.attempts.len() == ATTEMPTS_SHOWN_MAX {
             self.attempts.pop_front();
         }

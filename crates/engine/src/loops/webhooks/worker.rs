@@ -17,9 +17,8 @@ use super::post::Posting;
 use super::{Failing, Status, Worker};
 use crate::Engine;
 use crate::ledger::feed::Followed;
-use crate::loops::destinations::{CallFailure, FailureCause};
-use crate::loops::outbox::Adapter;
-use crate::ports::store::StoreError;
+use crate::ports::adapter::{Adapter, CallFailure, FailureCause};
+use crate::ports::store::{StoreError, StoreWrites};
 use crate::road::submit::SubmitError;
 
 /// After the first failure; doubled with each that follows.
@@ -56,7 +55,7 @@ pub(super) struct Serving {
 }
 
 /// How far a webhook has come.
-struct Progress {
+struct DeliveryProgress {
     round: u32,
     seq: u64,
     /// What the store has.
@@ -141,7 +140,7 @@ impl Serving {
     }
 
     /// Delivers what there is, until something changes or fails.
-    async fn serve(&self, progress: &mut Option<Progress>) -> Result<Next, SubmitError> {
+    async fn serve(&self, progress: &mut Option<DeliveryProgress>) -> Result<Next, SubmitError> {
         let state = self.engine.read().current(&self.stream).await?;
         let Some(webhook) = state.as_deref().and_then(State::as_webhook) else {
             return Ok(Next::End);
@@ -181,7 +180,7 @@ impl Serving {
         &self,
         webhook: &Webhook,
         reader: &Caller,
-        progress: &mut Progress,
+        progress: &mut DeliveryProgress,
     ) -> Result<Next, SubmitError> {
         let _of_teamspace = self.places.acquire().await.expect("it is never closed");
         let _of_all = self.engine.webhooks.places.acquire().await.expect("it is never closed");
@@ -222,7 +221,7 @@ impl Serving {
         &self,
         webhook: &Webhook,
         followed: &Followed,
-        progress: &mut Progress,
+        progress: &mut DeliveryProgress,
     ) -> Result<Option<Next>, SubmitError> {
         let event = followed.cursor(self.engine.cursor_key()).to_owned();
         let failure = match self.post(webhook, followed).await {
@@ -285,7 +284,7 @@ impl Serving {
     }
 
     /// Where to begin: at the cursor in the store, or where the webhook itself says.
-    async fn begin(&self, webhook: &Webhook) -> Result<Progress, StoreError> {
+    async fn begin(&self, webhook: &Webhook) -> Result<DeliveryProgress, StoreError> {
         let round = webhook.round;
         let written = self.engine.store.place(&self.name(round)).await?;
         let seq = match written {
@@ -302,10 +301,19 @@ impl Serving {
         };
         let (n_unwritten, n_failed, n_refused) = (0, 0, 0);
         let (failing_since, retry) = (None, None);
-        Ok(Progress { round, seq, written, n_unwritten, n_failed, n_refused, failing_since, retry })
+        Ok(DeliveryProgress {
+            round,
+            seq,
+            written,
+            n_unwritten,
+            n_failed,
+            n_refused,
+            failing_since,
+            retry,
+        })
     }
 
-    async fn write_down(&self, progress: &mut Progress) -> Result<(), StoreError> {
+    async fn write_down(&self, progress: &mut DeliveryProgress) -> Result<(), StoreError> {
         if progress.seq != progress.written {
             self.engine.store.write_place(&self.name(progress.round), progress.seq).await?;
             progress.written = progress.seq;

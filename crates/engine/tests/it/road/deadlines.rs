@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use engine::Loops;
-use engine::ledger::fork::{Behind, Doubt};
+use engine::ledger::behind::{Behind, Doubt};
 use engine::ledger::seal::{CheckpointSink, NotKept};
 use engine::loops::retention::Retention;
 use protocol::checkpoint::Signer;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use engine::Engine;
-use engine::ports::store::{InboxStatus, ListOf, MessageFilter, StoreReads};
+use engine::ports::store::{InboxStatus, ListOf, MessageFilter, StoreReads, StoreWrites};
 use engine::road::submit::{Done, SubmitError};
 use protocol::caller::Caller;
 use protocol::handoff;
@@ -242,7 +242,9 @@ async fn inbox(engine: &Engine, caller: &Caller) -> Vec<Message> {
         | State::Ledger(_)
         | State::Graph(_)
         | State::Subscription(_)
+        | State::File(_)
         | State::Webhook(_)
+        | State::Question(_)
         | State::Session(_)
         | State::Teamspace(_) => {
             panic!("not a message")

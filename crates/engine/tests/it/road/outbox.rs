@@ -6,8 +6,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Mutex;
 
-use engine::loops::outbox::Adapter;
-use engine::loops::wake::{Taken, WakeCall};
+use engine::ports::adapter::{Adapter, Taken, WakeCall};
 use engine::ports::outbox::{Claim, OutboxList};
 use protocol::handoff::Command as HandoffCommand;
 use protocol::handoff::artifact::{Finding, Seen};

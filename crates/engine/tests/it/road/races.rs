@@ -168,7 +168,9 @@ async fn active_of(engine: &Engine, task: &str) -> Vec<Stream> {
         | State::Conversation(_)
         | State::Graph(_)
         | State::Subscription(_)
+        | State::File(_)
         | State::Webhook(_)
+        | State::Question(_)
         | State::Session(_)
         | State::Teamspace(_) => false,
     });

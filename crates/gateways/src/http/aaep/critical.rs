@@ -1,7 +1,6 @@
 //! How many critical events one producer may send, over all its sessions. They interrupt listeners
 //! and are never delayed, so a producer must not evade the limit of one session by using many.
 
-use aaep::read::read;
 use protocol::caller::Caller;
 use protocol::session::event::Said;
 
@@ -22,7 +21,7 @@ pub fn count_critical(
     caller: &Caller,
     events: &[Said],
 ) -> Result<Counted, Problem> {
-    let n_critical = events.iter().filter(|said| is_critical(said.text())).count() as u64;
+    let n_critical = events.iter().filter(|said| said.counts_as_critical()).count() as u64;
     let key = (caller.teamspace.to_string(), caller.principal.to_string());
     if n_critical > 0 {
         let taken = gateway.critical.check_many(&key, n_critical, gateway.now_ms());
@@ -40,10 +39,4 @@ impl Counted {
             self.gateway.critical.give_back(&self.key, now_ms);
         }
     }
-}
-
-/// The end of a session does not count. Few texts have the word at all, plain or escaped.
-fn is_critical(text: &str) -> bool {
-    (text.contains("critical") || text.contains("\\u"))
-        && read(text).is_ok_and(|event| event.is_critical() && !event.payload.is_terminal())
 }

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use engine::ledger::fork::Doubt;
+use engine::ledger::behind::Doubt;
 use protocol::caller::Caller;
 use protocol::form;
 use protocol::ids::TeamspaceId;

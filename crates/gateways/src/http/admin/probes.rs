@@ -38,9 +38,19 @@ pub async fn readyz(State(gateway): State<Gateway>) -> Result<Json<serde_json::V
     let counts = gateway.engine.counts();
     let is_behind = |lag: &AtomicU64| lag.load(Ordering::Relaxed) > 0;
     let is_unwitnessed = is_behind(&counts.witness_lag) || is_behind(&counts.seal_lag);
-    Ok(Json(match is_unwitnessed {
-        true => json!({ "status": "ready", "warning": "the witness does not take checkpoints" }),
-        false => json!({ "status": "ready" }),
+    // One wrong row stops one stream, not the server.
+    let is_changed = is_behind(&counts.scrub_findings) || is_behind(&counts.rows_refused);
+    let warnings = [
+        is_unwitnessed.then_some("the witness does not take checkpoints"),
+        is_changed.then_some(
+            "rows of the database are not as the server wrote them; see its log and tasuki audit \
+             verify",
+        ),
+    ];
+    let warnings: Vec<_> = warnings.into_iter().flatten().collect();
+    Ok(Json(match warnings[..] {
+        [] => json!({ "status": "ready" }),
+        _ => json!({ "status": "ready", "warning": warnings.join("; and ") }),
     }))
 }
 

@@ -14,6 +14,7 @@ use protocol::ledger::Stream;
 use protocol::quota::{Quota, SetQuotas};
 use protocol::step;
 use protocol::teamspace::Command;
+use protocol::visibility::details::sees_usage_of_all;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -138,7 +139,7 @@ fn view(gateway: &Gateway, caller: &Caller) -> UsageView {
         quotas: BTreeMap::new(),
         counting: usage.is_counting(),
     };
-    if caller.is_operator() {
+    if sees_usage_of_all(caller) {
         let principals = usage.principals(teamspace, now);
         let set = usage.set_for(teamspace).into_iter();
         view.whole = quota_views(usage.of_teamspace(teamspace, now));

@@ -6,7 +6,7 @@ use axum::extract::State;
 use protocol::agent::{Command, Presence};
 use protocol::ids::AgentId;
 use protocol::step;
-use protocol::tools::transcript::HistoryForm;
+use protocol::tools::history_form::HistoryForm;
 use protocol::wake::UrlUse;
 use protocol::warning::Warning;
 use schemars::JsonSchema;

@@ -4,7 +4,7 @@ use engine::read::query::Item;
 use protocol::agent;
 use protocol::caller::{Caller, Role};
 use protocol::step::State;
-use protocol::tools::transcript::HistoryForm;
+use protocol::tools::history_form::HistoryForm;
 use protocol::visibility::details::sees_urls;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -7,6 +7,7 @@ use protocol::caller::Caller;
 use protocol::conversation::event::Routed;
 use protocol::conversation::reader::begins_or_ends;
 use protocol::conversation::{Event, customer_text};
+use protocol::entry_names::changes_sides;
 use protocol::ids::ConversationId;
 use protocol::ledger::Subject;
 use protocol::visibility::details::sees_inside;
@@ -27,8 +28,7 @@ pub async fn announcements(
     line: &Sequenced,
 ) -> Result<Vec<Value>, Problem> {
     let Subject::Conversation(id) = line.entry.stream.subject else { return Ok(Vec::new()) };
-    let name = &line.entry.name;
-    if name != "conversation.routed" && !name.starts_with("transfer.") {
+    if !changes_sides(&line.entry.name) {
         return Ok(Vec::new());
     }
     match history::event(line) {
@@ -44,6 +44,7 @@ pub async fn announcements(
             | Event::Said(_)
             | Event::NotHeard(_)
             | Event::Updated(_)
+            | Event::SignalsObserved(_)
             | Event::Delivered(_)
             | Event::Unreached(_)
             | Event::HolderSilent(_)

@@ -7,6 +7,7 @@ use engine::ports::store::{Sequenced, StoreError};
 use protocol::caller::Caller;
 use protocol::conversation::Event as ConversationEvent;
 use protocol::conversation::reader::Reader;
+use protocol::entry_names::is_of_transfer;
 use protocol::ids::ConversationId;
 use protocol::ledger::Erased;
 use protocol::ledger::Stream;
@@ -90,7 +91,7 @@ fn made_by(line: &Sequenced, id: BundleId) -> Option<Option<Bundle>> {
     if line.entry.name == Erased::NAME {
         return Some(None);
     }
-    if !line.entry.name.starts_with("transfer.") {
+    if !is_of_transfer(&line.entry.name) {
         return None;
     }
     let Some(ConversationEvent::Transfer(event)) = history::event(line) else { return None };

@@ -29,7 +29,7 @@ use crate::http::conversations::lifecycle::{Taken, taken};
 use crate::http::conversations::tool_targets::{find, queues, tools_of};
 use crate::http::shared::auth::Asker;
 use crate::http::shared::gateway::Gateway;
-use crate::http::shared::input::{Named, QueryParameters, Write};
+use crate::http::shared::input::{Chat, FreeText, Named, QueryParameters};
 use crate::http::shared::problem::Problem;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -48,6 +48,13 @@ pub struct CalledInput {
     /// handoff.
     #[serde(default)]
     pub spoken: bool,
+}
+
+/// What the model says is speech, and the arguments of its other tools are for their programs. The
+/// texts of a handoff are checked when they are read.
+impl FreeText for CalledInput {
+    const FREE_TEXT: &'static [&'static str] = &[];
+    const FREE_BELOW: &'static [&'static str] = &["turn"];
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -132,7 +139,7 @@ pub async fn definitions(
 pub async fn called(
     State(gateway): State<Gateway>,
     Named(id): Named<ConversationId>,
-    write: Write<CalledInput>,
+    Chat(write): Chat<CalledInput>,
 ) -> Result<Json<CalledView>, Problem> {
     let (write, input) = write.split();
     let caller = write.asker.caller;

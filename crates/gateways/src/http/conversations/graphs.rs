@@ -9,7 +9,7 @@ use engine::ports::store::ListOf;
 use engine::read::graphs::RulePlace;
 use engine::read::query::Item;
 use protocol::caller::Caller;
-use protocol::graph::{Checked, Command, Graph};
+use protocol::graph::{self, Checked, Command, Graph};
 use protocol::ids::{GraphId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
 use protocol::rejection::Rejection;
@@ -110,7 +110,7 @@ impl FromRequest<Gateway> for Save {
 
 fn may_save(asker: Asker) -> Result<Asker, Problem> {
     let asker = asker.member()?;
-    match asker.caller.is_coordinator() {
+    match graph::may_change(&asker.caller) {
         true => Ok(asker),
         false => {
             let (action, who) = ("save a graph", "a coordinator");

@@ -2,6 +2,7 @@
 
 use engine::ports::store::{Sequenced, StoreError};
 use protocol::conversation::Event as ConversationEvent;
+use protocol::entry_names::is_of_transfer;
 use protocol::ledger::Stream;
 use protocol::transfer::Event;
 use protocol::transfer::event::{Connected, Requested};
@@ -39,7 +40,7 @@ pub async fn earlier<T>(
         let page = gateway.engine.read().history(stream, position, PAGE).await?;
         n_read += page.len();
         for line in &page {
-            if line.entry.name.starts_with("transfer.")
+            if is_of_transfer(&line.entry.name)
                 && let Some(ConversationEvent::Transfer(event)) = event(line)
                 && let Some(found) = wanted(&event)
             {

@@ -3,7 +3,8 @@
 use axum::Json;
 use axum::extract::State;
 use protocol::ids::ConversationId;
-use protocol::tools::transcript::{HISTORY_LINES_MAX, HistoryForm};
+use protocol::tools::history_form::HistoryForm;
+use protocol::tools::transcript::HISTORY_LINES_MAX;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -36,6 +37,9 @@ pub struct HistoryView {
     pub left_out: u64,
     /// The number of the last message that the history covers; 0 for none.
     pub through: u64,
+    /// The number of the customer's last message, if it waits for an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unanswered: Option<u64>,
     /// Who holds the conversation, and in which epoch.
     pub holder: String,
     pub epoch: u64,
@@ -64,6 +68,7 @@ pub async fn history(
         messages: history.messages,
         left_out: history.n_left_out,
         through: history.through,
+        unanswered: conversation.turn.open(),
         holder: conversation.holder.to_string(),
         epoch: conversation.epoch,
     }))

@@ -1,6 +1,6 @@
 //! The operations on conversations, and the socket on which they are followed.
 
-use protocol::conversation::command::{Open, Route, Say};
+use protocol::conversation::command::{ObserveSignals, Open, Route, Say};
 
 use crate::http::admin::token_view::TokenIssued;
 use crate::http::conversations::by_tools::{CalledInput, CalledView, ToolsInput, ToolsView};
@@ -16,7 +16,7 @@ use crate::http::shared::input::Nothing;
 use crate::http::shared::operation::{Operation, Response, Who, action, read, schema};
 use crate::http::shared::paging::{ListPage, PageInput};
 
-pub const CONVERSATIONS: [Operation; 18] = [
+pub const CONVERSATIONS: [Operation; 19] = [
     Operation {
         query: Some(schema::<ListInput>),
         response: Response::Json(schema::<ListPage<ConversationView>>),
@@ -93,6 +93,16 @@ pub const CONVERSATIONS: [Operation; 18] = [
             "route_conversation",
             "The holder hands the conversation on, updates what is shared, or ends it.",
             schema::<Route>,
+        )
+    },
+    Operation {
+        who: Who::Party,
+        response: Response::Json(schema::<Taken>),
+        ..action(
+            "/v1/conversations/{conversation}/signals",
+            "observe_signals",
+            "A program outside says how a message of the customer sounds.",
+            schema::<ObserveSignals>,
         )
     },
     Operation {

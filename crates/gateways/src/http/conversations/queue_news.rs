@@ -8,6 +8,7 @@ use protocol::callback;
 use protocol::caller::Caller;
 use protocol::conversation::event::ReplyOverdue;
 use protocol::conversation::{Conversation, Event as ConversationEvent};
+use protocol::entry_names::concerns_queue;
 use protocol::ids::{AgentId, ConversationId, TeamspaceId};
 use protocol::ledger::Subject;
 use protocol::step::State;
@@ -45,9 +46,7 @@ pub async fn queue_changed(
 ) -> Result<Vec<Value>, Problem> {
     let entry = &line.entry;
     let Subject::Conversation(id) = entry.stream.subject else { return Ok(Vec::new()) };
-    let is_told = entry.name.starts_with("transfer.")
-        || entry.name.starts_with("callback.")
-        || entry.name == "conversation.reply_overdue";
+    let is_told = concerns_queue(&entry.name);
     if !is_told || entry.stream.teamspace != caller.teamspace {
         return Ok(Vec::new());
     }

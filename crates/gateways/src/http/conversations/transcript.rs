@@ -1,15 +1,15 @@
-//! The messages of a conversation, by number, and their files. Files are never shown inline: a
-//! browser gets them as downloads that cannot run.
+//! The messages of a conversation, by number, and their files. Stored images are shown; a browser
+//! gets everything else as downloads that cannot run.
 
 use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use engine::ports::store::Sequenced;
 use protocol::caller::Caller;
 use protocol::conversation::event::{HolderSilent, Routed, Said, Speaker};
-use protocol::conversation::part::{Attachment, Part};
+use protocol::conversation::part::{Attachment, FilePart, Part, file_path};
 use protocol::conversation::reader::Reader;
 use protocol::conversation::{Event, customer_text};
 use protocol::hidden::make_visible;
@@ -25,6 +25,7 @@ use crate::http::conversations::access::{conversation_of, language, reader, visi
 use crate::http::conversations::history::event;
 use crate::http::conversations::names::{DisplayNames, From};
 use crate::http::conversations::to_people;
+use crate::http::files::serving::{Served, disposition, serve};
 use crate::http::shared::auth::Asker;
 use crate::http::shared::gateway::Gateway;
 use crate::http::shared::input::{Named, QueryParameters};
@@ -127,6 +128,7 @@ pub async fn download(
     State(gateway): State<Gateway>,
     asker: Asker,
     path: Result<Path<(String, String, String)>, PathRejection>,
+    headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let nothing = || Problem::not_found("attachment");
     let Path((id, number, index)) = path.map_err(|_| nothing())?;
@@ -136,10 +138,21 @@ pub async fn download(
     let index: usize = index.parse().map_err(|_| nothing())?;
     let line = gateway.engine.read().transcript(&item.stream, number - 1, 1).await?.pop();
     let Some(Event::Said(said)) = line.as_ref().and_then(event) else { return Err(nothing()) };
-    let Some(Part::Attachment(attachment)) = said.parts.get(index) else { return Err(nothing()) };
+    let attachment = match said.parts.get(index) {
+        Some(Part::Attachment(attachment)) => attachment,
+        Some(Part::File(part)) => {
+            let files = gateway.engine.files();
+            let known = files.kept(&asker.caller.teamspace, &part.file).await?;
+            let known = known.ok_or_else(nothing)?;
+            let (name, media_type) = (Some(&*part.name), Some(&*part.media_type));
+            let served = Served { file: &part.file, known: &known, name, media_type };
+            return Ok(serve(&gateway, &asker.caller.teamspace, served, &headers));
+        }
+        Some(Part::Text(_)) | None => return Err(nothing()),
+    };
     let headers = [
         (header::CONTENT_TYPE, plain(&attachment.media_type)),
-        (header::CONTENT_DISPOSITION, disposition(&attachment.name)),
+        (header::CONTENT_DISPOSITION, disposition(false, &attachment.name)),
         (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
         (
             header::CONTENT_SECURITY_POLICY,
@@ -153,20 +166,6 @@ pub async fn download(
 fn plain(media_type: &str) -> HeaderValue {
     let unknown = HeaderValue::from_static("application/octet-stream");
     HeaderValue::from_str(media_type).unwrap_or(unknown)
-}
-
-/// Every byte that is not plain is escaped, so that a file name cannot inject into the header.
-fn disposition(name: &str) -> HeaderValue {
-    let mut text = "attachment; filename*=UTF-8''".to_owned();
-    for byte in name.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'-' | b'_' => {
-                text.push(char::from(byte));
-            }
-            _ => text.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    HeaderValue::from_str(&text).expect("an escaped name is plain ASCII")
 }
 
 /// One message as the caller sees it; `None` if it is no message, was erased, or is not for the
@@ -220,6 +219,7 @@ async fn shown(
             Event::Opened(_)
             | Event::NotHeard(_)
             | Event::Updated(_)
+            | Event::SignalsObserved(_)
             | Event::Delivered(_)
             | Event::Unreached(_)
             | Event::Extended(_)
@@ -241,8 +241,11 @@ fn parts_of(id: ConversationId, said: &Said) -> Vec<Value> {
         Part::Text(text) => json!({ "type": "text", "text": text.text }),
         Part::Attachment(Attachment { name, media_type, sha256, size_bytes, .. }) => json!({
             "type": "attachment", "name": name, "media_type": media_type, "sha256": sha256,
-            "size_bytes": size_bytes,
-            "path": format!("/v1/conversations/{id}/messages/{}/attachments/{index}", said.number),
+            "size_bytes": size_bytes, "path": file_path(id, said.number, index),
+        }),
+        Part::File(FilePart { file, name, media_type }) => json!({
+            "type": "file", "name": name, "media_type": media_type, "file": file,
+            "path": file_path(id, said.number, index),
         }),
     });
     shown.collect()

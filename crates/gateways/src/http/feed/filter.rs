@@ -99,7 +99,9 @@ impl Filter {
                 | Subject::Token(_)
                 | Subject::Graph(_)
                 | Subject::Subscription(_)
+                | Subject::File(_)
                 | Subject::Webhook(_)
+                | Subject::Question(_)
                 | Subject::Session(_)
                 | Subject::Teamspace
                 | Subject::Ledger,

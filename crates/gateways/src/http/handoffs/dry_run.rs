@@ -5,6 +5,7 @@ use axum::Json;
 use axum::response::{IntoResponse, Response};
 use engine::read::verdict::VERDICT_WAIT_MAX;
 use engine::road::submit::SubmitError;
+use protocol::caller::Caller;
 use protocol::handoff::artifact::Finding;
 use protocol::handoff::lint::{Remark, Weight};
 use protocol::handoff::package::Artifact;
@@ -97,7 +98,7 @@ pub async fn try_out(
     }
     // Artifacts are looked at only if the offer could be proposed: a look reveals what is there.
     if remarks.iter().all(|remark| remark.weight != Weight::Refused) {
-        remarks.extend(look(gateway, artifacts).await);
+        remarks.extend(look(gateway, &asker.caller, artifacts).await);
     }
     remarks.sort_by_key(|remark| remark.weight);
     let ok = remarks.iter().all(|remark| remark.weight != Weight::Refused);
@@ -105,12 +106,12 @@ pub async fn try_out(
 }
 
 /// What an accept would find for the artifacts, as far as that is known in time.
-async fn look(gateway: &Gateway, artifacts: Vec<Artifact>) -> Vec<Remark> {
+async fn look(gateway: &Gateway, caller: &Caller, artifacts: Vec<Artifact>) -> Vec<Remark> {
     if artifacts.is_empty() {
         return Vec::new();
     }
     let seen = tokio::select! {
-        seen = gateway.engine.outbox().look(artifacts.clone()) => seen,
+        seen = gateway.engine.outbox().look(caller, artifacts.clone()) => seen,
         () = gateway.engine.clock().sleep(VERDICT_WAIT_MAX) => None,
     };
     let Some(seen) = seen else {

@@ -1,17 +1,18 @@
-//! `/v1/notices`: what a caller is told about handoffs that concern it.
+//! `/v1/notices`: what a caller is told about handoffs and questions that concern it.
 
 use axum::Json;
 use axum::extract::State;
 use engine::ports::store::HandoffFilter;
-use engine::read::notices::{NoticePage, Told};
+use engine::read::notices::{About, NoticePage, Told};
 use engine::read::query::Item;
 use protocol::agent::Command;
 use protocol::form;
-use protocol::handoff::notices::NoticeKind;
+use protocol::handoff::notice_kind::NoticeKind;
 use protocol::handoff::waits::{OpenFilter, WaitingFor};
 use protocol::hidden;
 use protocol::ids::AgentId;
 use protocol::ledger::{Stream, Subject};
+use protocol::question::{Question, Status as QuestionStatus};
 use protocol::rejection::Rejection;
 use protocol::sealed_cursor::{OR_BEGINNING, is_numeric};
 use protocol::step;
@@ -56,11 +57,14 @@ pub struct MuteNoticesInput {
     pub kinds: Vec<NoticeKind>,
 }
 
-/// What the caller is told about handoffs, one item for each of them.
+/// What the caller is told about handoffs and questions, one item for each of them.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct NoticesView {
     /// The handoff with the oldest notice first.
     pub items: Vec<NoticeView>,
+    /// The question with the oldest notice first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<QuestionNoticeView>,
     /// Give it to `read_notices` when you have used the page, or as `after`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
@@ -82,6 +86,23 @@ pub struct NoticeView {
     /// How many steps the caller is told, as far as the server still has them.
     pub steps: usize,
     /// When the last of them happened, and by whom.
+    pub at: String,
+    pub actor: String,
+}
+
+/// What the caller is told about one question.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct QuestionNoticeView {
+    pub question_id: String,
+    pub asker: String,
+    /// The person or the queue that is asked.
+    pub to: String,
+    pub text: String,
+    /// Its status now.
+    pub status: QuestionStatus,
+    /// What happened, in its order, each kind once.
+    pub kinds: Vec<NoticeKind>,
+    /// When the last of it happened, and by whom.
     pub at: String,
     pub actor: String,
 }
@@ -154,13 +175,19 @@ pub async fn told(
     let caller = &asker.caller;
     let page = gateway.engine.read().notices(caller, after, limit).await?;
     let NoticePage { about, until, has_more, is_incomplete } = page;
-    let mut items = Vec::with_capacity(about.len());
+    let (mut items, mut questions) = (Vec::new(), Vec::new());
     for told in about {
-        let subject = Subject::Handoff(told.handoff);
+        let subject = match told.about {
+            About::Handoff(id) => Subject::Handoff(id),
+            About::Question(id) => Subject::Question(id),
+        };
         let stream = Stream { teamspace: caller.teamspace.clone(), subject };
         let Some(item) = gateway.engine.read().item(&stream).await? else { continue };
         if gateway.engine.access().may_read(caller, &stream, &item.state).await? {
-            items.extend(notice(&item, told));
+            match item.state.as_question() {
+                Some(question) => questions.push(question_notice(question, told)),
+                None => items.extend(notice(&item, told)),
+            }
         }
     }
     let own = match caller.agent() {
@@ -169,7 +196,7 @@ pub async fn told(
     };
     let muted = own.map(|own| own.notices.muted.into_iter().collect()).unwrap_or_default();
     let until = until.map(|until| cursors::event(gateway, &caller.teamspace, until));
-    Ok(NoticesView { items, until, has_more, is_incomplete, muted })
+    Ok(NoticesView { items, questions, until, has_more, is_incomplete, muted })
 }
 
 /// The handoffs that wait for the caller, and whether there are more.
@@ -193,6 +220,20 @@ fn notice(item: &Item, told: Told) -> Option<NoticeView> {
         at: told.at.to_string(),
         actor: told.actor.to_string(),
     })
+}
+
+fn question_notice(question: &Question, told: Told) -> QuestionNoticeView {
+    let parties = &question.asked.parties;
+    QuestionNoticeView {
+        question_id: question.id.to_string(),
+        asker: parties.asker.to_string(),
+        to: parties.to.to_string(),
+        text: hidden::visible(&question.asked.text).into_owned(),
+        status: question.status(),
+        kinds: told.kinds,
+        at: told.at.to_string(),
+        actor: told.actor.to_string(),
+    }
 }
 
 fn in_brief(item: &Item) -> Option<HandoffInBrief> {

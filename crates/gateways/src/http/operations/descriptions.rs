@@ -1,17 +1,20 @@
 //! What each operation does, in a few sentences: when to use it, and what an answer means.
 
+mod files;
 mod handoffs;
+mod questions;
 mod transfers;
 mod webhooks;
 
 /// What an operation of this id does.
 pub fn of(id: &str) -> &'static str {
-    let own = DESCRIPTIONS.iter().chain(&handoffs::DESCRIPTIONS);
+    let own = DESCRIPTIONS.iter().chain(&handoffs::DESCRIPTIONS).chain(&files::DESCRIPTIONS);
+    let own = own.chain(&questions::DESCRIPTIONS);
     let mut all = own.chain(&transfers::DESCRIPTIONS).chain(&webhooks::DESCRIPTIONS);
     all.find(|(known, _)| *known == id).map_or("", |(_, text)| text)
 }
 
-const DESCRIPTIONS: [(&str, &str); 84] = [
+const DESCRIPTIONS: [(&str, &str); 85] = [
     (
         "list_conversations",
         "An agent sees the conversations that it holds; coordinators and operators see all \
@@ -57,6 +60,11 @@ const DESCRIPTIONS: [(&str, &str); 84] = [
     (
         "list_choices",
         "Each has its name, icon and languages; `holds` is true for the one that answers now.",
+    ),
+    (
+        "observe_signals",
+        "The scores replace those of the word lists for this message, and may call a person. \
+         Scores that change nothing are not recorded again.",
     ),
     ("select_agent", "Only agents whose profile says `user_selectable` can be chosen."),
     (

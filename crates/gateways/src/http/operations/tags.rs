@@ -9,11 +9,16 @@ pub struct Tag {
     paths: &'static [&'static str],
 }
 
-pub const TAGS: [Tag; 12] = [
+pub const TAGS: [Tag; 13] = [
     Tag {
         name: "Handoffs",
         description: "A task moves to a new owner, from a draft to a closed record.",
         paths: &["v1/handoffs", "v1/acp/handoff"],
+    },
+    Tag {
+        name: "Questions",
+        description: "What an agent asks a human, the answer, and who goes on with it.",
+        paths: &["v1/questions"],
     },
     Tag {
         name: "Messages",
@@ -36,6 +41,11 @@ pub const TAGS: [Tag; 12] = [
         name: "Conversations",
         description: "A chat with a customer: exactly one agent holds it at a time.",
         paths: &["v1/conversations"],
+    },
+    Tag {
+        name: "Files",
+        description: "Attachments of messages and artifacts of handoffs, stored by the server.",
+        paths: &["v1/files", "v1/uploads"],
     },
     Tag {
         name: "Graphs",

@@ -5,7 +5,7 @@ use protocol::form::Form;
 use serde_json::{Map, Value, json};
 
 /// Values for fields of these names, if the schema allows them; the first that fits counts.
-const SAMPLES: [(&str, &str); 47] = [
+const SAMPLES: [(&str, &str); 48] = [
     ("action", "accept"),
     ("agent_id", "bob"),
     ("artifact_id", "export"),
@@ -21,6 +21,7 @@ const SAMPLES: [(&str, &str); 47] = [
     ("entry", "hello"),
     ("event", "handoff.accepted"),
     ("evidence", "head -1 counts 48"),
+    ("file", "sha256:89150bfd3ce0dd33e3ae21f27ba92bb1dcc4d87b2cff53ea4f7ed28eb1b56b3b"),
     ("from", "alice"),
     ("from_agent", "alice"),
     ("goto", "carol"),
@@ -87,7 +88,7 @@ const DEPTH_MAX: usize = 8;
 const OPTIONAL_MAX: usize = 2;
 
 /// Requests of which a schema says too little to make an example.
-const REQUESTS: [(&str, &str); 12] = [
+const REQUESTS: [(&str, &str); 14] = [
     ("add_checkpoint", r#""old 3\nPlRNCrwHpqhGrupue0L7gxbjbMiKA9temvuZZDDpkaw=\n\ntasuki-0123…""#),
     (
         "announce_events",
@@ -97,6 +98,7 @@ const REQUESTS: [(&str, &str); 12] = [
             "producer":{"agent_id":"bob","agent_name":"Bob"},
             "summary_normal":"Looks up your bill"}"#,
     ),
+    ("append_to_upload", r#""(the bytes of the piece)""#),
     (
         "call_tools",
         r#"{"form":"openai","epoch":1,"turn":{"role":"assistant","content":null,"tool_calls":[
@@ -124,6 +126,7 @@ const REQUESTS: [(&str, &str); 12] = [
             {"id":"triage","kind":"router","default":"helper"},
             {"id":"helper","kind":"specialist","agent":"bob"}]}"#,
     ),
+    ("store_file", r#""(the bytes of the file)""#),
     ("set_quotas", r#"{"teamspace":"billing","quotas":{"teamspace_stored_mib":10240}}"#),
 ];
 

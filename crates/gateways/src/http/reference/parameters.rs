@@ -2,8 +2,8 @@
 
 use engine::read::query::LIST_ROWS_MAX;
 use protocol::ids::{
-    AgentId, ConversationId, GraphId, HandoffId, MessageId, SessionId, TeamspaceId, TokenId,
-    TransferId,
+    AgentId, ConversationId, FileId, GraphId, HandoffId, MessageId, SessionId, TeamspaceId,
+    TokenId, TransferId, UploadId,
 };
 use protocol::json::INTEGER_MAX;
 use protocol::sealed_cursor;
@@ -16,9 +16,10 @@ use crate::http::shared::input::KEY_BYTES_MAX;
 use crate::http::shared::operation::{MakeSchema, Operation, schema};
 
 /// The types of what a path names. The other names are texts.
-const IN_PATHS: [(&str, MakeSchema); 9] = [
+const IN_PATHS: [(&str, MakeSchema); 11] = [
     ("agent", schema::<AgentId>),
     ("conversation", schema::<ConversationId>),
+    ("file", schema::<FileId>),
     ("graph", schema::<GraphId>),
     ("handoff", schema::<HandoffId>),
     ("message", schema::<MessageId>),
@@ -26,6 +27,7 @@ const IN_PATHS: [(&str, MakeSchema); 9] = [
     ("session", schema::<SessionId>),
     ("token", schema::<TokenId>),
     ("transfer", schema::<TransferId>),
+    ("upload", schema::<UploadId>),
 ];
 
 /// Parts of a path that are numbers.
@@ -87,7 +89,9 @@ fn of_query(operation: &str, name: &str, schema: &Value) -> Value {
     }
     match (operation, name) {
         (_, "limit") => be_number(&mut schema, 1, LIST_ROWS_MAX as u64),
-        ("read_transcript", "after") | ("save_graph", "version") => {
+        ("read_transcript", "after")
+        | ("save_graph", "version")
+        | ("append_to_upload", "offset") => {
             be_number(&mut schema, 0, INTEGER_MAX);
         }
         // This list goes by names, and its cursor is one.
@@ -154,6 +158,7 @@ mod tests {
             let expected = match (id.as_str(), parameter["name"].as_str().unwrap_or_default()) {
                 (_, "limit") => number(1, 200),
                 ("read_transcript", "after") | ("save_graph", "version") => number(0, INTEGER_MAX),
+                ("append_to_upload", "offset") => number(0, INTEGER_MAX),
                 ("download_attachment", "index" | "number") => number(0, INTEGER_MAX),
                 ("list_teamspaces", "cursor") => text("^[a-z0-9][a-z0-9._-]*$"),
                 ("follow_events" | "list_notices", "after") | ("acp_inbox", "read_until") => {

@@ -14,8 +14,8 @@ use protocol::caller::{Caller, Principal};
 use protocol::canonical::Hash;
 use protocol::conversation::command::{Route, Say};
 use protocol::ids::{
-    AgentId, ConversationId, GraphId, HandoffId, InvalidId, MessageId, TokenId, TransferId,
-    WebhookId,
+    AgentId, ConversationId, FileId, GraphId, HandoffId, InvalidId, MessageId, QuestionId, TokenId,
+    TransferId, UploadId, WebhookId,
 };
 use protocol::json::Bounds;
 use protocol::strict::{self, Strict};
@@ -118,6 +118,8 @@ pub trait FreeText {
     /// Whether the text is a chat message. Then every sender's text is free; otherwise only a
     /// customer's.
     const IS_SPEECH: bool = false;
+    /// Fields in which all texts are free, at any depth, for every sender.
+    const FREE_BELOW: &'static [&'static str] = &[];
 }
 
 impl FreeText for Say {
@@ -150,7 +152,8 @@ where
     async fn from_request(request: HttpRequest, state: &S) -> Result<Self, Problem> {
         let free_text = |asker: &Asker| {
             let is_customer = matches!(asker.caller.principal, Principal::Customer(_));
-            if T::IS_SPEECH || is_customer { T::FREE_TEXT } else { &[] }
+            let free_text = if T::IS_SPEECH || is_customer { T::FREE_TEXT } else { &[] };
+            FreeTexts { free_text, free_below: T::FREE_BELOW }
         };
         let write = read_with(&Gateway::from_ref(state), request, free_text).await?;
         let body = shape(write.body)?;
@@ -160,19 +163,27 @@ where
 
 /// Reads a write whose shape is not known yet.
 pub async fn read_write(gateway: &Gateway, request: HttpRequest) -> Result<Write<Value>, Problem> {
-    read_with(gateway, request, |_| &[]).await
+    read_with(gateway, request, |_| FreeTexts::default()).await
+}
+
+/// Which texts of a body are kept as they were sent.
+#[derive(Debug, Default)]
+struct FreeTexts {
+    free_text: &'static [&'static str],
+    free_below: &'static [&'static str],
 }
 
 async fn read_with(
     gateway: &Gateway,
     request: HttpRequest,
-    free_text: impl Fn(&Asker) -> &'static [&'static str],
+    free_texts: impl Fn(&Asker) -> FreeTexts,
 ) -> Result<Write<Value>, Problem> {
     let (parts, body) = request.into_parts();
     let asker = authenticate(gateway, &parts).await?;
     let limits = &gateway.limits;
     let bytes = read_within_quota(gateway, &asker.caller, body, limits.body_bytes_max).await?;
-    let bounds = Bounds { free_text: free_text(&asker), ..limits.json };
+    let FreeTexts { free_text, free_below } = free_texts(&asker);
+    let bounds = Bounds { free_text, free_below, ..limits.json };
     let mut body = parse(&bounds, &parts, &bytes)?;
     let body_hash = canonical::sha256(&[canonical::canonical(&body).as_bytes()]);
     check_identity(&asker, &mut body)?;
@@ -365,6 +376,18 @@ impl Names for TokenId {
 
 impl Names for WebhookId {
     const WHAT: &'static str = "webhook";
+}
+
+impl Names for FileId {
+    const WHAT: &'static str = "file";
+}
+
+impl Names for UploadId {
+    const WHAT: &'static str = "upload";
+}
+
+impl Names for QuestionId {
+    const WHAT: &'static str = "question";
 }
 
 impl<S: Send + Sync, T: Names> FromRequestParts<S> for Named<T> {

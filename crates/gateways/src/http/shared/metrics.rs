@@ -30,7 +30,7 @@ pub struct Metrics {
 
 /// A request and how it was answered.
 #[derive(Debug, Clone, Copy)]
-pub struct Answered {
+pub struct AnsweredRequest {
     pub route: &'static str,
     pub method: &'static str,
     pub status: u16,
@@ -58,7 +58,7 @@ impl Metrics {
             Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.0001, 2.0, 16)));
         registry.register("http_requests", "Requests by route and status", requests.clone());
         registry.register("http_request_seconds", "Time to answer, by route", seconds.clone());
-        registry.register_collector(Box::new(Counted { engine, connections }));
+        registry.register_collector(Box::new(KeptCounts { engine, connections }));
         Self { registry, requests, seconds }
     }
 
@@ -67,8 +67,8 @@ impl Metrics {
         encode(text, &self.registry)
     }
 
-    pub fn count(&self, answered: Answered) {
-        let Answered { route, method, status, seconds } = answered;
+    pub fn count(&self, answered: AnsweredRequest) {
+        let AnsweredRequest { route, method, status, seconds } = answered;
         self.requests.get_or_create(&Labels { route, method, status }).inc();
         self.seconds.get_or_create(&Route { route }).observe(seconds);
     }
@@ -82,12 +82,12 @@ impl std::fmt::Debug for Metrics {
 
 /// Counts that other modules keep, read when the metrics are requested.
 #[derive(Debug)]
-struct Counted {
+struct KeptCounts {
     engine: Engine,
     connections: Arc<ConnectionCounts>,
 }
 
-impl Collector for Counted {
+impl Collector for KeptCounts {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
         let counts = self.engine.counts();
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);

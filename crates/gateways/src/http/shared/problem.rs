@@ -5,7 +5,7 @@ use aaep::flaw::Flaw;
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use engine::ledger::fork::{Behind, Doubt};
+use engine::ledger::behind::{Behind, Doubt};
 use engine::ports::store::StoreError;
 use engine::road::submit::SubmitError;
 use protocol::handoff::Status;
@@ -36,7 +36,7 @@ pub struct Problem {
 const FLAWS_SHOWN_MAX: usize = 16;
 
 /// Every code this gateway can answer with, and its status.
-pub const CODES: [(&str, u16); 60] = [
+pub const CODES: [(&str, u16); 63] = [
     ("HANDOFF_ALREADY_CLAIMED", 409),
     ("HANDOFF_DUPLICATE_REQUEST", 409),
     ("HANDOFF_GONE", 410),
@@ -45,6 +45,7 @@ pub const CODES: [(&str, u16); 60] = [
     ("already_exists", 409),
     ("body_too_large", 413),
     ("checkpoint_invalid", 400),
+    ("claim_outdated", 409),
     ("contended", 503),
     ("conversation_closed", 409),
     ("cursor_invalid", 400),
@@ -76,6 +77,8 @@ pub const CODES: [(&str, u16); 60] = [
     ("policy_violation", 422),
     ("proof_invalid", 422),
     ("protocol_violation", 422),
+    ("question_claimed", 409),
+    ("question_finished", 409),
     ("queue_closed", 409),
     ("quota_full", 507),
     ("quota_reached", 429),
@@ -319,7 +322,16 @@ impl From<Rejection> for Problem {
                 problem.fact("limit", *limit).fact("used", *used)
             }
             Rejection::StorageReserved => problem,
-            Rejection::NotAnswered { .. } => problem,
+            Rejection::NotAnswered { .. }
+            | Rejection::OtherQuestion
+            | Rejection::QuestionFinished { .. } => problem,
+            Rejection::WrongQuestionState { status, .. } => {
+                problem.fact("question_status", status.as_str())
+            }
+            Rejection::QuestionClaimed { by, until } => {
+                problem.fact("claimed_by", by.as_str()).fact("until", until.to_string())
+            }
+            Rejection::ClaimOutdated { current, .. } => problem.fact("epoch", *current),
         }
     }
 }

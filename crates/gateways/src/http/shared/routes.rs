@@ -23,7 +23,7 @@ use tracing::instrument::{Instrument, Instrumented};
 
 use crate::http::shared::gateway::Gateway;
 use crate::http::shared::input::{KEY_HEADER, UsedKey};
-use crate::http::shared::metrics::{Answered, known_method};
+use crate::http::shared::metrics::{AnsweredRequest, known_method};
 use crate::http::shared::operation::{Operation, Who};
 use crate::http::shared::problem::Problem;
 use crate::http::shared::query::QueryNotTaken;
@@ -239,7 +239,7 @@ impl Future for Observing {
         tracing::debug!(parent: span, "answered");
         let (route, method, stopwatch) = (self.route, self.method, self.stopwatch);
         let seconds = stopwatch.seconds();
-        self.gateway.metrics.count(Answered { route, method, status, seconds });
+        self.gateway.metrics.count(AnsweredRequest { route, method, status, seconds });
         Poll::Ready(response)
     }
 }

@@ -105,7 +105,7 @@ pub async fn create(
     let status = gateway.engine.outbox().webhook_status(&stream);
     let mut view = webhook_view(id, &webhook, status, gateway.engine.clock().now());
     view.secret = secret(&gateway, teamspace, id, webhook.key);
-    view.warnings = never_called(&gateway, &webhook.terms.url);
+    view.warnings = warnings(&gateway, teamspace, &webhook.terms).await?;
     Ok((StatusCode::CREATED, Json(view)))
 }
 
@@ -122,7 +122,7 @@ pub async fn list(
     let now = gateway.engine.clock().now();
     let shown = page.items.iter().filter_map(|item| {
         let (id, webhook) = webhook_of(item)?;
-        let is_shown = webhook.is_of(&caller) || caller.is_operator();
+        let is_shown = webhook.is_shown_to(&caller);
         let status = gateway.engine.outbox().webhook_status(&item.stream);
         is_shown.then(|| webhook_view(id, webhook, status, now))
     });
@@ -145,9 +145,11 @@ pub async fn change(
     write: Write<WebhookInput>,
 ) -> Result<Json<WebhookView>, Problem> {
     let (write, input) = write.split();
-    let command = Command::Change { terms: input.terms() };
+    let terms = input.terms();
+    let teamspace = write.asker.caller.teamspace.clone();
+    let command = Command::Change { terms: terms.clone() };
     let mut view = act(&gateway, write, "change_webhook", id, |_| Ok(command)).await?;
-    view.warnings = never_called(&gateway, &view.url);
+    view.warnings = warnings(&gateway, &teamspace, &terms).await?;
     Ok(Json(view))
 }
 
@@ -210,12 +212,13 @@ pub async fn remove(
 ) -> Result<Json<WebhookView>, Problem> {
     let (write, _) = write.split();
     let asker = write.asker.member()?;
-    let before = view(&gateway, &asker, id).await?;
+    let mut removed = view(&gateway, &asker, id).await?;
+    (removed.status, removed.paused, removed.failing) = ("removed", None, None);
     let key = write.key.for_action("remove_webhook", Some(&id.to_string()));
     let stream = stream(&asker.caller.teamspace, id);
     let command = step::Command::Webhook(Command::Remove);
     gateway.engine.submit(&asker.caller, stream, command, Some(key)).await?;
-    Ok(Json(before))
+    Ok(Json(removed))
 }
 
 /// Submits a command about a webhook, and shows it.
@@ -250,7 +253,7 @@ pub async fn current(
     let nothing = || Problem::not_found("webhook");
     let item = gateway.engine.read().item(stream).await?.ok_or_else(nothing)?;
     let (id, webhook) = webhook_of(&item).ok_or_else(nothing)?;
-    if !webhook.is_of(&asker.caller) && !asker.caller.is_operator() {
+    if !webhook.is_shown_to(&asker.caller) {
         return Err(nothing());
     }
     Ok((id, webhook.clone()))
@@ -268,9 +271,24 @@ fn secret(gateway: &Webhooks, teamspace: &TeamspaceId, id: WebhookId, key: u32) 
     Some(wake_key.webhook_secret(teamspace, id, key).text())
 }
 
-fn never_called(gateway: &Gateway, url: &str) -> Vec<Warning> {
-    let objection = gateway.engine.outbox().objection(url, UrlUse::Turns);
-    objection.map(|detail| Warning::new("url", detail)).into_iter().collect()
+/// Why nothing will be delivered.
+async fn warnings(
+    gateway: &Gateway,
+    teamspace: &TeamspaceId,
+    terms: &Terms,
+) -> Result<Vec<Warning>, Problem> {
+    let objection = gateway.engine.outbox().objection(&terms.url, UrlUse::Turns);
+    let mut warnings: Vec<_> =
+        objection.map(|detail| Warning::new("url", detail)).into_iter().collect();
+    if let Some(id) = &terms.agent {
+        let subject = Subject::Agent(id.clone());
+        let stream = Stream { teamspace: teamspace.clone(), subject };
+        if gateway.engine.read().item(&stream).await?.is_none() {
+            let detail = format!("there is no agent {id} yet, so no event concerns it");
+            warnings.push(Warning::new("agent", detail));
+        }
+    }
+    Ok(warnings)
 }
 
 fn token_of(asker: &Asker) -> Option<TokenId> {

@@ -1,6 +1,6 @@
 //! Webhooks and their deliveries as JSON.
 
-use engine::loops::webhooks::{Attempt, Status};
+use engine::loops::webhooks::{Attempt, Status, TEST};
 use protocol::ids::WebhookId;
 use protocol::time::Time;
 use protocol::warning::Warning;
@@ -22,7 +22,7 @@ pub struct WebhookView {
     pub agent: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// `active`, `failing` or `paused`.
+    /// `active`, `failing`, `paused` or `removed`.
     pub status: &'static str,
     /// Why it is paused.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,7 +45,7 @@ pub struct WebhookView {
     /// webhook is made, and when its key is rotated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
-    /// Why it will not be called.
+    /// Why it will not be called, or gets no events.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
 }
@@ -103,7 +103,10 @@ pub fn webhook_view(
     now: Time,
 ) -> WebhookView {
     let status = status.unwrap_or_default();
-    let failing = status.failing.map(|it| FailingView {
+    // What failed before it was changed or resumed says nothing about what it is now.
+    let tries = status.attempts.iter().filter(|attempt| attempt.name != TEST);
+    let is_tried = tries.last().is_some_and(|attempt| attempt.at >= webhook.since);
+    let failing = status.failing.filter(|_| is_tried).map(|it| FailingView {
         since: it.since.to_string(),
         attempts: it.attempts,
         next_at: it.next_at.to_string(),

@@ -1,6 +1,7 @@
 //! The place of a customer who waits, told again when others leave the queue: to those who follow
 //! this one conversation.
 
+use protocol::entry_names::changes_places;
 use protocol::ledger::{Entry, Stream};
 use protocol::time::Span;
 use serde_json::Value;
@@ -32,9 +33,8 @@ impl Places {
 
     /// Takes note of an entry of the teamspace.
     pub fn note(&mut self, entry: &Entry) {
-        let moves = ["transfer.ringing", "transfer.queued", "transfer.returned", "transfer.over"];
         let is_other = entry.stream != self.own;
-        self.is_stale |= is_other && self.told.is_some() && moves.contains(&&*entry.name);
+        self.is_stale |= is_other && self.told.is_some() && changes_places(&entry.name);
     }
 
     /// Takes note of a frame about the own conversation.

@@ -8,11 +8,19 @@ use crate::agent::{
 };
 use crate::caller::Role;
 use crate::conversation::silence::ANSWER_WITHIN_DEFAULT;
-use crate::handoff::notices::NoticeKind;
-use crate::tools::transcript::HistoryForm;
+use crate::handoff::notice_kind::NoticeKind;
+use crate::tools::history_form::HistoryForm;
 
 /// The kinds of notices that are not in the file of the first release that had notices.
 const LATER: [NoticeKind; 2] = [NoticeKind::Progressed, NoticeKind::Recalled];
+
+/// Of questions.
+const ASKED: [NoticeKind; 4] = [
+    NoticeKind::QuestionAsked,
+    NoticeKind::QuestionAnswered,
+    NoticeKind::QuestionUnanswered,
+    NoticeKind::QuestionWithdrawn,
+];
 
 pub fn agent_shapes() -> Vec<(&'static str, Event)> {
     let most = Profile {
@@ -67,8 +75,9 @@ pub fn agent_shapes() -> Vec<(&'static str, Event)> {
         ("most", Event::PresenceChanged(said_for_it)),
         ("least", Event::NoticesRead(NoticesRead { until: "cur_0123".to_owned() })),
         ("least", Event::NoticesMuted(NoticesMuted { kinds: [].into() })),
-        ("most", muted(|kind| !LATER.contains(kind))),
+        ("most", muted(|kind| !LATER.contains(kind) && !ASKED.contains(kind))),
         ("progress", muted(|kind| LATER.contains(kind))),
+        ("questions", muted(|kind| ASKED.contains(kind))),
         ("least", Event::Connected(Connected {})),
         ("least", Event::ConnectionLost(ConnectionLost { until: None })),
         ("most", Event::ConnectionLost(ConnectionLost { until: Some(time()) })),

@@ -6,17 +6,17 @@ use super::handoff_shapes::{agent, time};
 use crate::conversation::Event as ConversationEvent;
 use crate::conversation::event::{
     Closed, Delivered, Extended, Fallback, HolderSilent, How, NotHeard, Opened, ReplyOverdue,
-    Routed, Said, Speaker, Unreached, Updated, is_line,
+    Routed, Said, SignalsObserved, Speaker, Unreached, Updated, is_line,
 };
 use crate::conversation::not_heard::Why;
-use crate::conversation::part::{Attachment, Part, Text};
+use crate::conversation::part::{Attachment, FilePart, Part, Text};
 use crate::conversation::silence::{ANSWER_WITHIN_DEFAULT, OwedKind};
 use crate::conversation::state::{Customer, Setup};
 use crate::conversation::topology::Topology;
 use crate::conversation::turn_route::{TurnDecision, TurnOutcome, TurnRoute};
 use crate::ids::GraphId;
 use crate::route::graph::Scalar;
-use crate::signal::{Escalate, SignalKind, SignalScore};
+use crate::signal::{Escalate, EscalationRule, EscalationRules, SignalKind, SignalScore};
 use crate::step::Event;
 
 pub fn conversation_shapes() -> Vec<(&'static str, Event)> {
@@ -25,6 +25,7 @@ pub fn conversation_shapes() -> Vec<(&'static str, Event)> {
         .chain(said())
         .chain(routed())
         .chain(with_graph())
+        .chain(with_signals())
         .chain(told())
         .chain([
             (
@@ -59,6 +60,7 @@ fn opened() -> Vec<(&'static str, ConversationEvent)> {
             graph: None,
             attributes: Default::default(),
             customer_queues: Vec::new(),
+            signals: EscalationRules::default(),
             hops_max: 8,
         };
         ConversationEvent::Opened(Box::new(Opened { holder: agent("bob"), setup }))
@@ -88,6 +90,11 @@ fn said() -> Vec<(&'static str, ConversationEvent)> {
         data: "aGk=".to_owned(),
         sha256: Some("8f434346648f6b96df89dda901c5176b10a6d83961dd3c1ac88b59b2dc327aa4".to_owned()),
         size_bytes: Some(2),
+    });
+    let file = Part::File(FilePart {
+        file: format!("sha256:{}", "ab".repeat(32)).parse().expect("a file"),
+        name: "bill.pdf".to_owned(),
+        media_type: "application/pdf".to_owned(),
     });
     let least = Said {
         holder: agent("bob"),
@@ -128,6 +135,7 @@ fn said() -> Vec<(&'static str, ConversationEvent)> {
             ConversationEvent::Said(Said { listener: Some(agent("ivan")), ..least.clone() }),
         ),
         ("limited", ConversationEvent::Said(Said { answer_within, ..least.clone() })),
+        ("file", ConversationEvent::Said(Said { parts: vec![file], ..least.clone() })),
         ("least", ConversationEvent::Said(least)),
         ("most", ConversationEvent::Said(most)),
         ("least", not_heard(Why::EpochOutdated)),
@@ -180,8 +188,38 @@ fn set_up_with(graph: GraphId) -> Setup {
         graph: Some(graph),
         attributes: [("tier".to_owned(), Scalar::new("gold"))].into(),
         customer_queues: Vec::new(),
+        signals: EscalationRules::default(),
         hops_max: 8,
     }
+}
+
+/// The events of a conversation with rules about signals and no graph.
+fn with_signals() -> Vec<(&'static str, ConversationEvent)> {
+    let rule = EscalationRule {
+        name: "angry".to_owned(),
+        signal: SignalKind::Frustration,
+        above: 0.7,
+        turns: 2,
+        within: None,
+        reason: None,
+    };
+    let graph = "support".parse().expect("a name");
+    let setup =
+        Setup { graph: None, signals: EscalationRules { rules: vec![rule] }, ..set_up_with(graph) };
+    let least = SignalsObserved {
+        holder: agent("bob"),
+        epoch: 1,
+        message: 1,
+        signals: vec![SignalScore { signal: SignalKind::Frustration, score: 0.9 }],
+        escalation: None,
+    };
+    let escalation = Escalate { rule: "angry".to_owned(), reason: "too angry".to_owned() };
+    let most = SignalsObserved { escalation: Some(escalation), ..least.clone() };
+    vec![
+        ("signals", ConversationEvent::Opened(Box::new(Opened { holder: agent("bob"), setup }))),
+        ("least", ConversationEvent::SignalsObserved(least)),
+        ("most", ConversationEvent::SignalsObserved(most)),
+    ]
 }
 
 /// The further events of a conversation with a graph.

@@ -59,6 +59,7 @@ pub fn proposed() -> Proposed {
         gated: None,
         loosens: None,
         differences: Vec::new(),
+        files: Vec::new(),
     }
 }
 
@@ -180,6 +181,7 @@ fn approval_shapes() -> Vec<(&'static str, HandoffEvent)> {
                 stage: SlaStage::Activated,
                 due: time(),
                 why: "it is hard".to_owned(),
+                recall_only: false,
             }),
         ),
         (
@@ -411,6 +413,14 @@ fn workq_shapes() -> Vec<(&'static str, HandoffEvent)> {
         (
             "workq",
             HandoffEvent::Proposed(Box::new(Proposed { has_workq_items: true, ..proposed() })),
+        ),
+        (
+            "files",
+            HandoffEvent::Proposed(Box::new(Proposed {
+                has_artifacts: true,
+                files: vec![format!("sha256:{}", "ab".repeat(32)).parse().expect("a file")],
+                ..proposed()
+            })),
         ),
         (
             "workq",

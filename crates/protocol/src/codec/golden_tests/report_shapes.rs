@@ -3,7 +3,9 @@
 
 use super::handoff_shapes::{agent, parties, time};
 use crate::handoff::Status;
-use crate::handoff::event::{Closed, Escalated, Event as HandoffEvent, Progressed, Recalled};
+use crate::handoff::event::{
+    Closed, Escalated, Event as HandoffEvent, Progressed, Recalled, SlaExtended,
+};
 use crate::handoff::progress::{ProgressReport, ProgressStep};
 use crate::handoff::sla::SlaStage;
 use crate::time::Span;
@@ -41,6 +43,16 @@ pub fn report_shapes() -> Vec<(&'static str, HandoffEvent)> {
                 limit,
                 time(),
             )),
+        ),
+        (
+            "recall",
+            HandoffEvent::SlaExtended(SlaExtended {
+                parties: parties(),
+                stage: SlaStage::Activated,
+                due: time(),
+                why: "the parts end first".to_owned(),
+                recall_only: true,
+            }),
         ),
         (
             "discarded",

@@ -172,6 +172,8 @@ fn ended() -> Vec<(&'static str, Event)> {
         json!({ "holder": "hana", "outcome": outcome, "to": "bob",
         "epoch": 5, "number": 10 })
     };
+    let mut called_back = over("cancelled");
+    called_back["is_for_callback"] = true.into();
     let mut completed = over("completed");
     completed["reason"] = "solved".into();
     completed["summary"] = "refunded".into();
@@ -186,6 +188,7 @@ fn ended() -> Vec<(&'static str, Event)> {
         shape("ended", "transfer.over", over("ended")),
         shape("failed", "transfer.over", over("failed")),
         shape("cancelled", "transfer.over", over("cancelled")),
+        shape("called_back", "transfer.over", called_back),
         shape("least", "transfer.rated", json!({ "holder": "bob", "score": 5 })),
         shape("most", "transfer.rated", json!({ "holder": "bob", "score": 1, "comment": "no" })),
     ]

@@ -10,9 +10,9 @@ use crate::agent::event::{Connected, ConnectionLost, Lost, PresenceChanged};
 use crate::agent::{
     EndpointChanged, Event, Kind, NoticesMuted, NoticesRead, Presence, Profile, Registered, Skill,
 };
-use crate::handoff::notices::NoticeKind;
+use crate::handoff::notice_kind::NoticeKind;
 use crate::time::Span;
-use crate::tools::transcript::HistoryForm;
+use crate::tools::history_form::HistoryForm;
 
 pub fn agents() -> impl Strategy<Value = Event> {
     let registered = (select(Kind::ALL.to_vec()), profiles(), any::<bool>()).prop_map(

@@ -10,7 +10,7 @@ use super::{agent, text, time};
 use crate::conversation::Event as ConversationEvent;
 use crate::conversation::event::{
     Closed, Delivered, Extended, Fallback, HolderSilent, How, NotHeard, Opened, ReplyOverdue,
-    Routed, Said, Speaker, Unreached, Updated,
+    Routed, Said, SignalsObserved, Speaker, Unreached, Updated,
 };
 use crate::conversation::not_heard::Why;
 use crate::conversation::part::{Attachment, Part, Text};
@@ -20,7 +20,7 @@ use crate::conversation::topology::Topology;
 use crate::conversation::turn_route::{TurnDecision, TurnOutcome, TurnRoute};
 use crate::ids::GraphId;
 use crate::route::graph::Scalar;
-use crate::signal::{Escalate, SignalKind, SignalScore};
+use crate::signal::{Escalate, EscalationRule, EscalationRules, SignalKind, SignalScore};
 use crate::step::Event;
 use crate::time::Span;
 
@@ -36,6 +36,7 @@ pub fn conversations() -> impl Strategy<Value = Event> {
         extended(),
         reply_overdue(),
         updated(),
+        observed(),
         closed()
     ]
     .prop_map(Event::Conversation)
@@ -52,7 +53,7 @@ fn opened() -> impl Strategy<Value = ConversationEvent> {
     let customer = (option::of(text()), option::of(text()), option::of(text()))
         .prop_map(|(external_id, name, language)| Customer { external_id, name, language });
     let attributes = btree_map(text(), text().prop_map(Scalar::new), 0..3);
-    let by_graph = (option::of(graph()), attributes, vec(agent(), 0..3));
+    let by_graph = (option::of(graph()), attributes, vec(agent(), 0..3), signals());
     (agent(), text(), customer, topology, any::<u16>(), by_graph).prop_map(
         |(
             holder,
@@ -60,7 +61,7 @@ fn opened() -> impl Strategy<Value = ConversationEvent> {
             customer,
             topology,
             hops_max,
-            (graph, attributes, customer_queues),
+            (graph, attributes, customer_queues, signals),
         )| {
             let setup = Setup {
                 opened_by,
@@ -69,6 +70,7 @@ fn opened() -> impl Strategy<Value = ConversationEvent> {
                 graph,
                 attributes,
                 customer_queues,
+                signals,
                 hops_max,
             };
             ConversationEvent::Opened(Box::new(Opened { holder, setup }))
@@ -76,13 +78,39 @@ fn opened() -> impl Strategy<Value = ConversationEvent> {
     )
 }
 
+fn signals() -> impl Strategy<Value = EscalationRules> {
+    let kind = select(SignalKind::ALL.to_vec());
+    let rule = (text(), kind, 0.0..1.0, any::<usize>(), option::of(any::<usize>()));
+    let rule =
+        (rule, option::of(text())).prop_map(|((name, signal, above, turns, within), reason)| {
+            EscalationRule { name, signal, above, turns, within, reason }
+        });
+    vec(rule, 0..3).prop_map(|rules| EscalationRules { rules })
+}
+
+fn scores() -> impl Strategy<Value = Vec<SignalScore>> {
+    let score = (select(SignalKind::ALL.to_vec()), 0.0..=1.0)
+        .prop_map(|(signal, score)| SignalScore { signal, score });
+    vec(score, 0..4)
+}
+
+fn escalation() -> impl Strategy<Value = Option<Escalate>> {
+    option::of((text(), text()).prop_map(|(rule, reason)| Escalate { rule, reason }))
+}
+
+fn observed() -> impl Strategy<Value = ConversationEvent> {
+    (agent(), any::<u64>(), any::<u64>(), scores(), escalation()).prop_map(
+        |(holder, epoch, message, signals, escalation)| {
+            let observed = SignalsObserved { holder, epoch, message, signals, escalation };
+            ConversationEvent::SignalsObserved(observed)
+        },
+    )
+}
+
 fn said() -> impl Strategy<Value = ConversationEvent> {
     let by = prop_oneof![Just(Speaker::Customer), agent().prop_map(Speaker::Agent)];
     let numbers = (any::<u64>(), any::<u64>(), option::of(any::<u64>()));
-    let scores = (select(SignalKind::ALL.to_vec()), 0.0..=1.0)
-        .prop_map(|(signal, score)| SignalScore { signal, score });
-    let escalation = (text(), text()).prop_map(|(rule, reason)| Escalate { rule, reason });
-    let heard = (vec(scores, 0..4), option::of(escalation), option::of(route()));
+    let heard = (scores(), escalation(), option::of(route()));
     let told = (any::<bool>(), option::of(agent()), option::of(limit()));
     (agent(), by, parts(), numbers, heard, told).prop_map(
         |(

@@ -1,6 +1,6 @@
 //! The names of the events of handoffs and the other small aggregates, each of which is tried.
 
-pub const NAMES: [&str; 54] = [
+pub const NAMES: [&str; 55] = [
     "handoff.drafted",
     "handoff.proposed",
     "handoff.validation_started",
@@ -42,6 +42,7 @@ pub const NAMES: [&str; 54] = [
     "conversation.extended",
     "conversation.reply_overdue",
     "conversation.updated",
+    "conversation.signals_observed",
     "conversation.routed",
     "conversation.closed",
     "ledger.erased",

@@ -12,7 +12,8 @@ use crate::conversation::topology::{HOPS_MAX_DEFAULT, HOPS_MAX_MAX, Topology};
 use crate::facts::Context;
 use crate::ids::AgentId;
 use crate::rejection::Rejection;
-use crate::route::graph::{CUSTOMER_QUEUES_MAX, LABEL_BYTES_MAX, Scalar};
+use crate::route::graph::{CUSTOMER_QUEUES_MAX, Scalar};
+use crate::route::limits::LABEL_BYTES_MAX;
 use crate::warning::check_kinds;
 
 pub fn decide(
@@ -40,6 +41,7 @@ pub fn decide(
     if open.customer_queues.len() > CUSTOMER_QUEUES_MAX {
         return Err(invalid("customer_queues", &format!("at most {CUSTOMER_QUEUES_MAX}")));
     }
+    check_signals(open)?;
     let graph_first = first_of_graph(open, context)?;
     let named = open.agent.as_ref().map(|agent| ("agent", agent));
     let led = open.topology.first().map(|agent| (open.topology.first_field(), agent));
@@ -69,6 +71,7 @@ pub fn decide(
         graph: open.graph.clone(),
         attributes: open.attributes.clone(),
         customer_queues: open.customer_queues.clone(),
+        signals: open.signals.clone(),
         hops_max,
     };
     Ok(vec![Event::Opened(Box::new(Opened { holder: holder.clone(), setup }))])
@@ -85,6 +88,16 @@ fn first_of_graph<'c>(open: &Open, context: Context<'c>) -> Result<Option<&'c Ag
     match &context.facts.graph {
         Some(graph) => Ok(graph.compiled().first()),
         None => Err(invalid("graph", "a graph that was saved in this teamspace")),
+    }
+}
+
+fn check_signals(open: &Open) -> Result<(), Rejection> {
+    if open.graph.is_some() && !open.signals.is_empty() {
+        return Err(invalid("signals", "none, as the graph has rules about signals"));
+    }
+    match open.signals.problems().into_iter().next() {
+        Some(problem) => Err(invalid(&format!("signals.{}", problem.field), &problem.expected)),
+        None => Ok(()),
     }
 }
 

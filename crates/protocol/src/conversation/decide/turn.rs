@@ -16,16 +16,16 @@ use crate::ids::GraphId;
 
 /// The message and the events that follow from it, in order.
 pub fn follow(conversation: &Conversation, mut said: Said, context: Context<'_>) -> Vec<Event> {
-    let graph = conversation.setup.graph.as_ref();
-    let (Some(graph), Some(turn)) = (graph, context.facts.turn.as_deref()) else {
+    let Some(turn) = context.facts.turn.as_deref() else {
         return vec![Event::Said(said)];
     };
     said.signals = turn.heard.scores();
     if is_with_people(turn) {
         return vec![Event::Said(said)];
     }
-    let signals = conversation.signals.after(&said.signals);
-    said.escalation = turn.rules().and_then(|rules| rules.escalation(&signals));
+    let signals = conversation.signals.after(said.number, &said.signals);
+    let rules = turn.rules().unwrap_or(&conversation.setup.signals);
+    said.escalation = rules.escalation(&signals);
     if let Some(escalation) = &said.escalation {
         let (by, reason) = (AskedBy::Signal, escalation.reason.clone());
         let ask = Ask { by, reason, queue: turn.queue(), instead_of: None };
@@ -33,7 +33,10 @@ pub fn follow(conversation: &Conversation, mut said: Said, context: Context<'_>)
             return joined(said, asked);
         }
     }
-    route(conversation, said, graph, turn, context)
+    match &conversation.setup.graph {
+        Some(graph) => route(conversation, said, graph, turn, context),
+        None => vec![Event::Said(said)],
+    }
 }
 
 fn route(

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use super::world::World;
 use crate::conversation::Event;
 use crate::conversation::told::MESSAGES_MAX;
-use crate::conversation::turn_delivery::{REACHED_WITHIN, TranscriptLine};
+use crate::conversation::transcript_line::TranscriptLine;
+use crate::conversation::turn_delivery::REACHED_WITHIN;
 use crate::ids::TeamspaceId;
 use crate::{step, transfer};
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::agent::{Agent, Kind, Profile};
 use crate::caller::{Caller, Principal, Role};
 use crate::codec;
-use crate::conversation::command::{Command, Open, Route, Say};
+use crate::conversation::command::{Command, ObserveSignals, Open, Route, Say};
 use crate::conversation::graph::TurnFacts;
 use crate::conversation::state::{Conversation, customer_name};
 use crate::graph::Ready;
@@ -100,6 +100,7 @@ impl World {
                 Command::Say(read::<Say>(fields))
             }
             "route" => Command::Route(Box::new(read::<Route>(fields))),
+            "score" => Command::ObserveSignals(read::<ObserveSignals>(fields)),
             "select" => Command::Select { agent: read(fields["agent"].take()) },
             "close" => Command::Close { reason: None },
             "delivered" => Command::Delivered {
@@ -189,6 +190,11 @@ impl World {
                 format!("{place} #{number} requested{instead}")
             }
             "transfer.queued" => "queued".to_owned(),
+            "conversation.signals_observed" => {
+                let name = body["escalation"]["rule"].as_str();
+                let called = name.map(|name| format!(" called_by={name}")).unwrap_or_default();
+                format!("scored #{}{called}", body["message"])
+            }
             "conversation.updated" => format!("updated {}", body["update"]),
             "conversation.closed" => "closed".to_owned(),
             "conversation.delivered" => "delivered".to_owned(),
@@ -217,7 +223,8 @@ impl World {
         };
         let agent = agent.and_then(|agent| known(agent.id));
         let turn = needs.turn.filter(|_| who == "customer").map(|asked| {
-            let answer = self.graph.clone().map(|graph| asked.answered_by(graph, &|| false));
+            let graph = self.graph.clone().filter(|_| asked.graph.is_some());
+            let answer = graph.map(|graph| asked.answered_by(graph, &|| false));
             let target = answer.as_ref().and_then(|answer| answer.agent().cloned());
             let (target, holder) = (target.and_then(known), known(asked.holder.clone()));
             let heard = hear(&asked.text, asked.language.as_deref());

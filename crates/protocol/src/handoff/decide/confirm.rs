@@ -5,9 +5,8 @@
 use super::shared::{Decision, existing, parties};
 use crate::caller::{Caller, Principal, Role};
 use crate::facts::Context;
-use crate::handoff::completion::Completing;
 use crate::handoff::event::{Completed, Confirmed, Disputed, Event};
-use crate::handoff::state::{Checks, Handoff, Made, Stage};
+use crate::handoff::state::{Checks, Completing, Handoff, Made, Stage};
 use crate::notes::check_text;
 use crate::rejection::Rejection;
 

@@ -1,5 +1,6 @@
-//! `extend_sla`: a coordinator gives the running stage a new due time. A stage that was overdue can
-//! be overdue again.
+//! `extend_sla`: a coordinator gives the running stage more time, and the recall too if there is
+//! one. Each limit that ends before the new time moves there; none is ever shortened. A stage or
+//! recall that was overdue can be overdue again.
 
 use super::shared::{Decision, existing, parties};
 use crate::facts::Context;
@@ -32,7 +33,7 @@ pub fn decide(
         needed: "one with a deadline running",
     };
     let Handoff::Made(made) = handoff else { return Err(wrong_state) };
-    let Some((stage, _)) = derive::clocked(&made.stage) else { return Err(wrong_state) };
+    let Some((stage, waiting)) = derive::clocked(&made.stage) else { return Err(wrong_state) };
     if due <= context.now || due > context.now.plus(EXTENSION_MAX) {
         return Err(Rejection::SchemaInvalid {
             field: "due".to_owned(),
@@ -46,6 +47,21 @@ pub fn decide(
         });
     }
     let why = check_text("why", Some(why))?.unwrap_or_default();
-    let parties = parties(made);
-    Ok(Decision::event(Event::SlaExtended(SlaExtended { parties, stage, due, why })))
+    let (parties, stage_ends) = (parties(made), derive::due(&made.terms, stage, waiting));
+    let recall_ends = made.recall.as_ref().map(|recall| recall.until);
+    let recall_only = due <= stage_ends && recall_ends.is_some_and(|until| until < due);
+    if due > stage_ends || recall_only {
+        let extended = SlaExtended { parties, stage, due, why, recall_only };
+        return Ok(Decision::event(Event::SlaExtended(extended)));
+    }
+    if due == stage_ends || Some(due) == recall_ends {
+        return Ok(Decision::default());
+    }
+    Err(Rejection::SchemaInvalid {
+        field: "due".to_owned(),
+        expected: format!(
+            "a time after {}, when it is overdue now",
+            recall_ends.unwrap_or(stage_ends)
+        ),
+    })
 }

@@ -6,6 +6,7 @@ use super::shared::{Decision, calling_agent};
 use crate::agent::Kind;
 use crate::canonical;
 use crate::facts::Context;
+use crate::file::references;
 use crate::handoff::check::Essentials;
 use crate::handoff::derive::{self, Task, decode_task};
 use crate::handoff::edit::policy_differences;
@@ -92,6 +93,7 @@ pub fn propose(
     let needs_human = policy.needs_human() || loosens.is_some();
     let has_artifacts = !package.artifacts.is_empty();
     let has_workq_items = package.task.external_refs.iter().any(workq::is_item);
+    let files = references::of_artifacts(&package.artifacts);
     let (text, hash) = package.seal();
     let package_hash = canonical::hex(&hash);
     let proposed = Proposed {
@@ -124,6 +126,7 @@ pub fn propose(
         // The policy that a human was asked about binds the task from then on, even if a later one
         // needs no human.
         gated: if needs_human { Some(policy) } else { gated }.map(Box::new),
+        files,
     };
     Ok((proposed, Document { hash: package_hash, text }))
 }

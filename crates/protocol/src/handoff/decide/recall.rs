@@ -7,7 +7,7 @@ use super::shared::{Decision, existing, parties};
 use crate::facts::Context;
 use crate::handoff::derive;
 use crate::handoff::event::{Escalated, Event, Recalled};
-use crate::handoff::recall::{RECALL_LIMIT, may_be_recalled};
+use crate::handoff::recall::RECALL_LIMIT;
 use crate::handoff::state::{Handoff, Made};
 use crate::handoff::status::Status;
 use crate::handoff::waits;
@@ -71,7 +71,7 @@ pub fn elapse(
 fn recallable(handoff: &Handoff) -> Result<&Made, Rejection> {
     let state = handoff.status();
     match handoff {
-        Handoff::Made(made) if may_be_recalled(&made.stage) => return Ok(made),
+        Handoff::Made(made) if made.stage.may_be_recalled() => return Ok(made),
         Handoff::Made(_) | Handoff::Draft(_) | Handoff::Discarded { .. } => {}
     }
     let needed = match state {

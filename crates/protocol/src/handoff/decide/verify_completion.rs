@@ -6,10 +6,9 @@ use super::confirm::completed;
 use super::shared::{Decision, parties};
 use super::verified::{self, Assessed, UNAVAILABLE};
 use crate::handoff::artifact::Seen;
-use crate::handoff::completion::Completing;
 use crate::handoff::event::{CompletionChecked, CompletionFailed, Event, VerificationUnavailable};
 use crate::handoff::gate::Failure;
-use crate::handoff::state::{Checks, Handoff, Made, Stage};
+use crate::handoff::state::{Checks, Completing, Handoff, Made, Stage};
 
 pub fn decide(state: Option<&Handoff>, attempt: u32, seen: &[Seen]) -> Decision {
     let Some((made, completing)) = awaiting(state, attempt) else { return Decision::default() };

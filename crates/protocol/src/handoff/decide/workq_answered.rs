@@ -4,9 +4,10 @@
 use super::shared::{Decision, parties};
 use crate::caller::Principal;
 use crate::facts::Context;
+use crate::handoff::derive::workq_transfer;
 use crate::handoff::event::{Event, WorkqDegraded, WorkqSettled};
 use crate::handoff::state::{Handoff, Made, Stage};
-use crate::handoff::workq::{Answer, Answered, Way, Workq, transfer};
+use crate::handoff::workq::{Answer, Answered, Way, Workq};
 use crate::rejection::Rejection;
 
 pub fn decide(
@@ -36,7 +37,7 @@ pub fn decide(
             }
         }
     }
-    let to = transfer(made, way, None).to;
+    let to = workq_transfer(made, way, None).to;
     let parties = parties(made);
     Ok(Decision::event(match why {
         Some((reason, detail)) => Event::WorkqDegraded(WorkqDegraded {

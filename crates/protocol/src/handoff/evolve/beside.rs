@@ -2,7 +2,7 @@
 
 use crate::handoff::event::Event;
 use crate::handoff::progress::Reported;
-use crate::handoff::recall::{Recall, may_be_recalled};
+use crate::handoff::recall::Recall;
 use crate::handoff::state::{Made, Note, Stage};
 use crate::time::Time;
 
@@ -46,7 +46,7 @@ pub fn evolve(mut made: Made, event: &Event, at: Time) -> Option<Made> {
             made.n_reports += 1;
             made.progress = Some(Box::new(Reported { report: progressed.report.clone(), at }));
         }
-        (stage, Event::Recalled(recalled)) if may_be_recalled(stage) && made.recall.is_none() => {
+        (stage, Event::Recalled(recalled)) if stage.may_be_recalled() && made.recall.is_none() => {
             made.recall = Some(Box::new(Recall {
                 reason: recalled.reason.clone(),
                 since: at,

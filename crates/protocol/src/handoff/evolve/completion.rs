@@ -1,8 +1,8 @@
 //! The state after work was reported as done.
 
-use crate::handoff::completion::{Completing, Completion, Shown};
+use crate::handoff::completion::{Completion, Shown};
 use crate::handoff::event::{Completed, CompletionStarted, Event};
-use crate::handoff::state::{Checks, Stage, Waiting};
+use crate::handoff::state::{Checks, Completing, Stage, Waiting};
 use crate::time::Time;
 
 /// The data of completions that is kept outside the stage.

@@ -1,7 +1,7 @@
 //! Recalls: who may ask, until when, and what ends them. Discarding a draft is here too.
 
 use super::script::{World, caller, check};
-use crate::handoff::waits::{Then, waits};
+use crate::handoff::waits::{OpenFilter, Then, WaitingFor, waits};
 use crate::message::notice;
 
 #[test]
@@ -86,23 +86,38 @@ fn the_recall_and_the_stage_escalate_once_each() {
         armed h1                            -> activated→completed at +24h
         sender recall h1                    -> activated (nothing recorded)
         coordinator extend_sla h1 due=+45m  -> activated
-        armed h1                            -> activated→completed at +1h, recall at +1h
+        armed h1                            -> activated→completed at +24h, recall at +1h
         wait 45m
-        system elapse h1                    -> activated (escalated)
+        system elapse h1                    -> activated (nothing recorded)
         system elapse_recall h1             -> activated (escalated)
-        armed h1                            -> nothing
-        notes h1                            -> recall took 15m of 15m, activated→completed took 1h of 1h, recall took 1h of 1h
+        armed h1                            -> activated→completed at +24h
+        notes h1                            -> recall took 15m of 15m, recall took 1h of 1h
         "#,
     );
-    // An extension before the recall's limit moves the stage alone.
+    // An extension moves each limit that ends before it, and shortens none.
     check(
         r#"
         sender initiate h1                  -> proposed
         target accept h1                    -> accepted
         target activate h1                  -> activated
         sender recall h1                    -> activated
+        coordinator extend_sla h1 due=+10m  -> schema_invalid due
+        coordinator extend_sla h1 due=+15m  -> activated (nothing recorded)
         coordinator extend_sla h1 due=+2h   -> activated
-        armed h1                            -> activated→completed at +2h, recall at +15m
+        armed h1                            -> activated→completed at +24h, recall at +2h
+        coordinator extend_sla h1 due=+48h  -> activated
+        armed h1                            -> activated→completed at +48h, recall at +48h
+        coordinator extend_sla h1 due=+47h  -> schema_invalid due
+        coordinator extend_sla h1 due=+48h  -> activated (nothing recorded)
+        "#,
+    );
+    check(
+        r#"
+        sender initiate h1                  -> proposed
+        target accept h1                    -> accepted
+        target activate h1                  -> activated
+        coordinator extend_sla h1 due=+2h   -> schema_invalid due
+        armed h1                            -> activated→completed at +24h
         "#,
     );
 }
@@ -191,6 +206,57 @@ fn the_owner_is_waited_for_first_and_then_a_coordinator_too() {
     let notice = notice::of(id, event, &world.handoffs[name]).expect("coordinators are told");
     assert_eq!(notice.payload["blocking_issue"], "recall");
     assert_eq!(notice.payload["recommended_action"], "reassign");
+}
+
+/// The owner is asked first to take back what it delegated; a coordinator is not offered what the
+/// parts forbid.
+#[test]
+fn an_owner_with_open_parts_is_waited_for_until_the_limit_of_the_recall() {
+    let mut world = World::new();
+    for line in [
+        "sender initiate h1",
+        "target accept h1",
+        "target activate h1",
+        "target delegate h1",
+        "sender recall h1",
+    ] {
+        world.play(line);
+    }
+    let shown = |world: &World| {
+        let all = waits(&world.handoffs["h1"]);
+        let one = all.iter().map(|wait| {
+            let until = wait.until.map(|until| until.since(wait.since).to_string());
+            let until = until.unwrap_or("-".to_owned());
+            let n_parts = wait.parts.len();
+            format!("{} {:?} of {n_parts} for {until}", wait.who.describe(), wait.actions)
+        });
+        one.collect::<Vec<_>>()
+    };
+    let owner = r#"agent:target ["withdraw", "recall"] of 1 for 15m"#;
+    assert_eq!(shown(&world), [owner, "parts [] of 1 for 24h"]);
+    let filter = |is_overdue| OpenFilter {
+        waiting_for: Some(WaitingFor::Caller),
+        is_overdue: Some(is_overdue),
+        ..OpenFilter::default()
+    };
+    let keeps = |world: &World, is_overdue| {
+        let handoff = &world.handoffs["h1"];
+        filter(is_overdue).keeps(handoff, &caller("target"), None, world.now)
+    };
+    assert!(keeps(&world, false) && !keeps(&world, true));
+    world.play("wait 15m");
+    world.play("system elapse_recall h1");
+    let coordinator = r#"coordinator ["extend_sla", "close"] of 0 for -"#;
+    assert_eq!(shown(&world), [owner, "parts [] of 1 for 24h", coordinator]);
+    assert!(keeps(&world, true) && !keeps(&world, false), "the time of the recall ran out");
+    let (name, event, _, _) = world.events.last().expect("an escalation");
+    let id = super::script::handoff_id(name);
+    let notice = notice::of(id, event, &world.handoffs[name]).expect("coordinators are told");
+    assert_eq!(notice.payload["recommended_action"], "extend_sla");
+    world.play("target withdraw h2");
+    let owner = r#"agent:target ["reject", "complete"] of 0 for 15m"#;
+    let coordinator = r#"coordinator ["reassign", "extend_sla", "close"] of 0 for -"#;
+    assert_eq!(shown(&world), [owner, coordinator]);
 }
 
 #[test]

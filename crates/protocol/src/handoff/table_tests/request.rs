@@ -155,7 +155,7 @@ fn usual_request(action: &str, now: Time) -> Value {
     match action {
         "draft" | "initiate" => offer(),
         "extend_sla" => {
-            json!({ "due": now.plus(Span::from_hours(2)).to_string(), "why": "it is hard" })
+            json!({ "due": now.plus(Span::from_hours(48)).to_string(), "why": "it is hard" })
         }
         "delegate" => json!({
             "as": "h2",

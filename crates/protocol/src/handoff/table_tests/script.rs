@@ -422,7 +422,8 @@ impl World {
         let caller = caller(who);
         let sees = match visibility::of(&caller, &State::Handoff(Box::new(handoff)), readers) {
             Sight::Yes => true,
-            Sight::No => false,
+            // Only a question is seen so.
+            Sight::No | Sight::IfInQueue => false,
             Sight::IfHuman => {
                 let agent = caller.agent().cloned().and_then(directory);
                 agent.is_some_and(|agent| agent.kind == Kind::Human)

@@ -13,7 +13,7 @@ use crate::hidden::first_hidden;
 use crate::ids::{AgentId, SessionId};
 use crate::narrator::ours::{self, OWN_TYPES};
 use crate::rejection::Rejection;
-use crate::session::event::{Announced, Consented, Event, Foreseen, Said};
+use crate::session::event::{Announced, Consented, Event, Foreseen, Said, counts_as_critical};
 use crate::session::evolve::evolve;
 use crate::session::state::{EventPlace, Session, hold_key, no_conversation, opening};
 use crate::session::{
@@ -379,7 +379,7 @@ fn check_limits(
         return full("question about an action shortly after a no", 1, Some(left));
     }
     let window = session.critical.at(context.now);
-    if event.is_critical() && !event.payload.is_terminal() && window.n >= CRITICAL_EVENTS_MAX {
+    if counts_as_critical(event) && window.n >= CRITICAL_EVENTS_MAX {
         let until = window.since.plus(CRITICAL_WINDOW).as_millis();
         let left = Span::from_millis((until - context.now.as_millis()).max(0));
         return full("critical events in a minute", u64::from(CRITICAL_EVENTS_MAX), Some(left));

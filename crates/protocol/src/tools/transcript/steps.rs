@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use crate::conversation::author::whose;
 use crate::conversation::event::{Event, How, Routed, Said, Speaker};
-use crate::conversation::part::{Attachment, Part, Text};
-use crate::conversation::turn_delivery::TranscriptLine;
+use crate::conversation::part::{Attachment, FilePart, Part, Text, file_path};
+use crate::conversation::transcript_line::TranscriptLine;
 use crate::hidden::visible;
 use crate::ids::{AgentId, ConversationId};
 use crate::tools::answers::{Redirect, waits_in};
@@ -41,6 +41,8 @@ pub struct Handoff {
     pub says: Option<String>,
     pub result: String,
     pub is_back: bool,
+    /// Whether it has a line of its own; otherwise it was seen by the line after it.
+    pub has_line: bool,
 }
 
 impl Step {
@@ -58,8 +60,20 @@ impl Step {
 /// The steps of some lines. Texts have their hidden characters written out: a model reads them.
 pub fn steps(conversation: ConversationId, lines: &[TranscriptLine]) -> Vec<Step> {
     let mut asked_by: Option<&AgentId> = None;
+    let mut holder: Option<&AgentId> = None;
     let mut steps = Vec::new();
     for line in lines {
+        let [before, ..] = line.event.as_ref().map(Event::parties).unwrap_or_default();
+        // Some changes of hands have no line: people who pass it to a queue, or who are gone.
+        if let (Some(from), Some(to)) = (holder, before)
+            && from != to
+        {
+            let result = format!("Successfully transferred to {to}");
+            let moved = handoff(from, to, name::forth(to), Map::new(), result);
+            let moved = Handoff { has_line: false, ..moved };
+            steps.push(Step { number: line.number, kind: StepKind::Handoff(moved) });
+        }
+        holder = line.event.as_ref().and_then(next_holder).or(before).or(holder);
         let kind = match &line.event {
             Some(Event::Said(said)) => words(conversation, said),
             Some(Event::Routed(routed)) => Some(StepKind::Handoff(route(routed))),
@@ -90,6 +104,7 @@ pub fn steps(conversation: ConversationId, lines: &[TranscriptLine]) -> Vec<Step
                 | Event::Opened(_)
                 | Event::NotHeard(_)
                 | Event::Updated(_)
+                | Event::SignalsObserved(_)
                 | Event::Delivered(_)
                 | Event::Unreached(_)
                 | Event::HolderSilent(_)
@@ -105,17 +120,41 @@ pub fn steps(conversation: ConversationId, lines: &[TranscriptLine]) -> Vec<Step
     steps
 }
 
+/// Who has the conversation after a line that changes it.
+fn next_holder(event: &Event) -> Option<&AgentId> {
+    match event {
+        Event::Routed(it) => Some(&it.to),
+        Event::Transfer(transfer::Event::Requested(it)) => Some(&it.queue),
+        Event::Transfer(transfer::Event::Connected(it)) => Some(&it.agent),
+        Event::Transfer(transfer::Event::Over(it)) => Some(&it.to),
+        Event::Transfer(_)
+        | Event::Said(_)
+        | Event::Opened(_)
+        | Event::NotHeard(_)
+        | Event::Updated(_)
+        | Event::SignalsObserved(_)
+        | Event::HolderSilent(_)
+        | Event::Extended(_)
+        | Event::ReplyOverdue(_)
+        | Event::Delivered(_)
+        | Event::Unreached(_)
+        | Event::Callback(_)
+        | Event::Closed(_) => None,
+    }
+}
+
 fn words(conversation: ConversationId, said: &Said) -> Option<StepKind> {
     let numbered = said.parts.iter().enumerate();
     let texts = numbered.map(|(index, part)| match part {
         Part::Text(Text { text }) => visible(text).trim().to_owned(),
         Part::Attachment(Attachment { name, media_type, size_bytes, .. }) => {
-            let path = format!(
-                "/v1/conversations/{conversation}/messages/{}/attachments/{index}",
-                said.number
-            );
+            let path = file_path(conversation, said.number, index);
             let n_bytes = size_bytes.unwrap_or_default();
             format!("[file {}, {media_type}, {n_bytes} bytes: {path}]", visible(name))
+        }
+        Part::File(FilePart { name, media_type, .. }) => {
+            let path = file_path(conversation, said.number, index);
+            format!("[file {}, {media_type}: {path}]", visible(name))
         }
     });
     let texts: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
@@ -155,13 +194,14 @@ fn request(it: &Requested) -> Handoff {
         Some(meant) => (name::forth(meant), Redirect::Queue(queue.clone()).text(meant.as_str())),
         None => (name::PERSON.to_owned(), waits_in(queue)),
     };
-    let mut arguments = arguments(&[("reason", own)]);
+    let summary = it.bundle.as_ref().and_then(|bundle| bundle.transcript_summary.as_deref());
+    let context = summary.filter(|_| is_of_agent).unwrap_or_default();
+    let mut arguments = arguments(&[("reason", own), ("context", context)]);
     if it.instead_of.is_none() {
         arguments.insert("queue".to_owned(), queue.as_str().into());
     }
     if !is_of_agent && !reason.is_empty() {
-        let author = if whose(by) == "customer" { "the customer" } else { whose(by) };
-        result.push_str(&in_words_of(author, reason));
+        result.push_str(&in_words_of(author_of(by), reason));
     }
     handoff(holder, queue, tool, arguments, result)
 }
@@ -175,10 +215,11 @@ fn connected(it: &Connected) -> Handoff {
 /// The end of a transfer, if an agent gets the conversation: its former holder, or the bot to which
 /// a person gave it.
 fn over(it: &Over, asked_by: Option<&AgentId>, actor: &str) -> Option<Handoff> {
-    let Over { holder, to, outcome, reason, summary, .. } = it;
+    let Over { holder, to, outcome, reason, summary, is_for_callback, .. } = it;
     let how = match outcome {
         Outcome::Completed => "",
         Outcome::Failed => ": no person took it over",
+        Outcome::Cancelled if *is_for_callback => ": a person will call the customer back instead",
         Outcome::Cancelled => ": a person is not needed any more",
         Outcome::Ended => return None,
     };
@@ -194,19 +235,29 @@ fn over(it: &Over, asked_by: Option<&AgentId>, actor: &str) -> Option<Handoff> {
         false => (None, format!("Successfully transferred to {to}")),
     };
     let mut result = format!("{done}{how}");
-    if !reason.is_empty() {
-        let author = match whose(actor) {
-            "agent" => holder.as_str(),
-            "customer" => "the customer",
-            other => other,
-        };
-        result.push_str(&in_words_of(author, reason));
+    // Who hands over says why in the call. What others say is quoted in its result.
+    let is_of_holder = actor.strip_prefix("agent:") == Some(holder.as_str());
+    if is_of_holder && !is_back {
+        let given = arguments(&[("reason", reason), ("context", summary)]);
+        return Some(handoff(holder, to, name::forth(to), given, result));
     }
-    if !summary.is_empty() {
-        result.push_str(&in_words_of(holder.as_str(), summary));
+    for text in [reason, summary] {
+        if !text.is_empty() {
+            result.push_str(&in_words_of(author_of(actor), text));
+        }
     }
     let tool = if is_back { name::back(to) } else { name::forth(to) };
     Some(Handoff { says, is_back, ..handoff(holder, to, tool, Map::new(), result) })
+}
+
+/// The author of a text, as a model is told.
+fn author_of(by: &str) -> &str {
+    match by.split_once(':') {
+        Some(("agent", agent)) => agent,
+        Some(("customer", _)) => "the customer",
+        Some((kind, _)) => kind,
+        None => by,
+    }
 }
 
 fn handoff(
@@ -217,7 +268,7 @@ fn handoff(
     result: String,
 ) -> Handoff {
     let (from, to) = (from.clone(), to.clone());
-    Handoff { from, to, tool, arguments, says: None, result, is_back: false }
+    Handoff { from, to, tool, arguments, says: None, result, is_back: false, has_line: true }
 }
 
 /// The texts that are not empty.

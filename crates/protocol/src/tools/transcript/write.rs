@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::HistoryForm;
 use super::steps::{Handoff, Step, StepKind};
 use crate::tools::Form;
 use crate::tools::history::join;
+use crate::tools::history_form::HistoryForm;
 
 /// Gemini asks for a signature of the model's own thoughts with each call. No model made these
 /// calls, and this is the value that its documentation gives for such a case.
@@ -102,7 +102,10 @@ impl Writer {
     /// A call and its result. The number of the line makes the id, so that the same history has the
     /// same ids.
     fn handoff(&mut self, number: u64, handoff: &Handoff) {
-        let call_id = format!("handoff_{number}");
+        let call_id = match handoff.has_line {
+            true => format!("handoff_{number}"),
+            false => format!("handoff_before_{number}"),
+        };
         match self.form {
             HistoryForm::OpenAi => self.messages.extend(openai(&call_id, handoff)),
             HistoryForm::Responses => self.responses(&call_id, handoff),

@@ -109,6 +109,10 @@ fn contents(fields: &Map<String, Value>) -> Result<Vec<Part<'_>>, Malformed> {
     if let Some(text) = content.as_str() {
         return Ok(vec![Part::Text(text)]);
     }
+    // OpenAI's messages have `null` beside their calls, and LangChain takes them as they are.
+    if content.is_null() && fields.contains_key("tool_calls") {
+        return Ok(Vec::new());
+    }
     let expected = || Malformed::new("content", "a text, or a list of texts and blocks");
     let blocks = content.as_array().ok_or_else(expected)?;
     let is_block = |block: &Value| block.is_string() || block.is_object();

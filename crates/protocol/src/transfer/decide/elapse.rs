@@ -12,8 +12,8 @@ use crate::rejection::Rejection;
 use crate::time::Time;
 use crate::transfer::event::{Event, LegEnded, Over, Queued, Resumed, WhyLegEnded, WhyReturned};
 use crate::transfer::state::{
-    GIVES_UP, HOLDS, LEG_GIVES_UP, LEG_RINGS, LegStage, OVERFLOWS, Outcome, Overflow, RINGS, Stage,
-    Transfer,
+    GIVES_UP, HOLDS, LEG_GIVES_UP, LEG_RINGS, LegStage, Limits, OVERFLOWS, Outcome, Overflow,
+    RINGS, Stage, Transfer,
 };
 
 /// Why the bot gets the conversation back.
@@ -61,7 +61,8 @@ pub fn elapse(
     })
 }
 
-/// Moves to the next queue with its sort key; or stays, if that queue does not exist or is closed.
+/// Moves to the next queue with its sort key, and with the end of the wait that the customer was
+/// promised; or stays, if that queue does not exist, is closed, or was visited before.
 fn moved_on(asked: &TransferAct<'_>) -> Queued {
     let (transfer, now) = (asked.transfer, asked.context.now);
     let stays = Queued {
@@ -79,14 +80,17 @@ fn moved_on(asked: &TransferAct<'_>) -> Queued {
     let settings = next.queue_settings();
     let is_queue = next.kind == crate::agent::Kind::Queue;
     let is_open = request::check_open("queue", &next.id, settings.hours.as_ref(), now).is_ok();
-    if !is_queue || !is_open || next.id == transfer.queue {
+    if !is_queue || !is_open || transfer.has_visited(&next.id) {
         return stays;
     }
+    let is_new = |queue: &AgentId| *queue != next.id && !transfer.has_visited(queue);
+    let requested_at = transfer.terms.requested_at;
+    let gives_up_at = transfer.limits.gives_up_at;
     Queued {
         queue: next.id.clone(),
         epoch: asked.next_epoch(),
-        limits: request::limits(&settings, now),
-        overflow: request::overflow(&settings, transfer.terms.requested_at, now),
+        limits: Limits { gives_up_at, ..request::limits(&settings, now) },
+        overflow: request::overflow_to(&settings, requested_at, now, is_new),
         ..stays
     }
 }

@@ -176,17 +176,16 @@ pub(super) fn goes_back(asked: &TransferAct<'_>, outcome: Outcome) -> Over {
 }
 
 /// Cancels a transfer that waits, because of another event.
-pub fn cancelled(
+pub fn called_back_instead(
     conversation: &Conversation,
     transfer: &Transfer,
-    reason: &str,
     context: Context<'_>,
 ) -> ConversationEvent {
     let deliver = context.facts.at_endpoint.contains(&transfer.terms.previous);
     let over = over(conversation, transfer, Outcome::Cancelled);
     let answer_within = limit_of(&transfer.terms.previous, None, context.facts);
-    let reason = reason.to_owned();
-    ConversationEvent::Transfer(Event::Over(Over { reason, deliver, answer_within, ..over }))
+    let over = Over { deliver, answer_within, is_for_callback: true, ..over };
+    ConversationEvent::Transfer(Event::Over(over))
 }
 
 fn over(conversation: &Conversation, transfer: &Transfer, outcome: Outcome) -> Over {
@@ -199,6 +198,7 @@ fn over(conversation: &Conversation, transfer: &Transfer, outcome: Outcome) -> O
         number: conversation.transcript.count + 1,
         reason: String::new(),
         summary: String::new(),
+        is_for_callback: false,
         deliver: false,
         answer_within: None,
     }

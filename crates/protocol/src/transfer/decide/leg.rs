@@ -7,6 +7,7 @@ use super::{pickup, request};
 use crate::agent::Kind as AgentKind;
 use crate::conversation::customer_text;
 use crate::conversation::event::Event as ConversationEvent;
+use crate::needs::SlotOf;
 use crate::notes::check_text;
 use crate::queue::{Settings, order_key};
 use crate::rejection::Rejection;
@@ -69,7 +70,7 @@ pub fn transfer(
             if !to.is_available() {
                 return Err(unavailable);
             }
-            let slot = pickup::slot(to, asked.context.facts.slot)?;
+            let slot = pickup::slot(to, asked.context.facts.slot(&SlotOf::Agent(to.id.clone())))?;
             let settings = Settings::default();
             let leg = leg(asked, asking, Target::Human(to.id.clone()), &settings, reason);
             let ringing = Ringing {

@@ -9,6 +9,7 @@ use crate::conversation::Conversation;
 use crate::conversation::event::Event as ConversationEvent;
 use crate::facts::Context;
 use crate::ids::{AgentId, TransferId};
+use crate::needs::SlotOf;
 use crate::rejection::Rejection;
 use crate::transfer::event::{Event, Ringing};
 use crate::transfer::state::{Claim, Leg, LegStage, Transfer};
@@ -40,7 +41,7 @@ pub fn pickup(asked: &TransferAct<'_>, accept: bool) -> Result<Vec<ConversationE
         return Err(Rejection::NotAllowed { action: "pick up a transfer", who });
     }
     asked.has_seen()?;
-    let slot = slot(person, asked.context.facts.caller_slot)?;
+    let slot = slot(person, asked.context.facts.slot(&SlotOf::Caller))?;
     let ringing = ringing(asked.conversation, asked.transfer, place, person, slot, asked.context);
     let ringing = Ringing { picked: true, ..ringing };
     let claim = Claim { agent: person.id.clone(), slot };
@@ -88,7 +89,7 @@ pub fn ring(
         let status = transfer.status();
         return Err(Rejection::WrongTransferState { action: "ring", status });
     }
-    let slot = slot(person, context.facts.slot)?;
+    let slot = slot(person, context.facts.slot(&SlotOf::Agent(person.id.clone())))?;
     Ok(events([Event::Ringing(ringing(conversation, transfer, place, person, slot, context))]))
 }
 

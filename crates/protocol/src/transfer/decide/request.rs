@@ -296,7 +296,17 @@ pub(super) fn limits(settings: &Settings, now: Time) -> Limits {
 
 /// The next overflow step that is still ahead.
 pub(super) fn overflow(settings: &Settings, requested_at: Time, now: Time) -> Option<Overflow> {
-    let steps = settings.patience.overflow.iter();
+    overflow_to(settings, requested_at, now, |_| true)
+}
+
+/// The same, among the steps to these queues.
+pub(super) fn overflow_to(
+    settings: &Settings,
+    requested_at: Time,
+    now: Time,
+    is_wanted: impl Fn(&AgentId) -> bool,
+) -> Option<Overflow> {
+    let steps = settings.patience.overflow.iter().filter(|step| is_wanted(&step.to));
     let at = |after| requested_at.plus(after);
     let mut to_come = steps.filter(|step| at(step.after) > now);
     to_come.next().map(|step| Overflow { at: at(step.after), to: step.to.clone() })

@@ -96,17 +96,51 @@ fn a_colleague_who_is_asked_in_is_rung_as_often() {
 }
 
 #[test]
-fn two_queues_do_not_pass_it_back_and_forth_for_ever() {
-    let mut world = in_queue("ping");
-    let mut epoch = 2;
-    for turn in 0..u32::from(RINGS_IN_ALL_MAX) {
-        let (queue, next) = if turn % 2 == 0 { ("ping", "pong") } else { ("pong", "ping") };
-        world.check(&format!("system ring agent=hana => ringing {queue}@{epoch}"));
-        world.check(&format!("wait 1s => queued {queue}@{epoch}"));
-        epoch += 1;
-        let is_last = turn + 1 == u32::from(RINGS_IN_ALL_MAX);
-        let then =
-            if is_last { format!("failed bob@{epoch}") } else { format!("queued {next}@{epoch}") };
-        world.check(&format!("wait 1s => {then}"));
+fn it_visits_each_queue_once_and_then_it_is_over() {
+    check(
+        "ping",
+        &[
+            "system ring agent=hana => ringing ping@2",
+            "wait 1s => queued ping@2",
+            "wait 1s => queued pong@3",
+            "system ring agent=hana => ringing pong@3",
+            "wait 1s => queued pong@3",
+            "wait 1s => failed bob@4",
+        ],
+    );
+    // After an answer, a new wait begins: the other queue may take it once more.
+    check(
+        "ping",
+        &[
+            "system ring agent=hana => ringing ping@2",
+            "wait 1s => queued ping@2",
+            "wait 1s => queued pong@3",
+            "hana answer epoch=3 => connected hana@4",
+            "hana transfer to=ping type=blind epoch=4 => queued ping@6",
+            "system ring agent=ivan => ringing ping@6",
+            "wait 1s => queued ping@6",
+            "wait 1s => queued pong@7",
+            "system ring agent=ivan => ringing pong@7",
+            "wait 1s => queued pong@7",
+            "wait 1s => failed bob@8",
+        ],
+    );
+}
+
+#[test]
+fn the_promised_wait_is_not_begun_anew() {
+    // `ping` and `pong` promise 24 hours each, and overflow after 20.
+    check("ping", &["wait 20h => queued pong@3", "wait 3h => nothing", "wait 1h => failed bob@4"]);
+}
+
+#[test]
+fn all_queues_together_ring_only_so_often() {
+    let mut world = in_queue("tireless");
+    for _ in 1..RINGS_IN_ALL_MAX {
+        world.check("system ring agent=hana => ringing tireless@2");
+        world.check("wait 1s => queued tireless@2");
     }
+    world.check("system ring agent=hana => ringing tireless@2");
+    world.check("wait 1s => queued tireless@2");
+    world.check("wait 1s => failed bob@3");
 }

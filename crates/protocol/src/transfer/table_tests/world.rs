@@ -13,7 +13,9 @@ use crate::conversation::state::{Conversation, customer_name};
 use crate::ids::{AgentId, ConversationId, TeamspaceId, TransferId};
 use crate::ledger::{Stream, Subject};
 use crate::rejection::Rejection;
-use crate::step::{self, Change, Context, Deadline, Directory, Facts, HoldState, QueueOf, State};
+use crate::step::{
+    self, Change, Context, Deadline, Directory, Facts, HoldState, QueueOf, SlotOf, State,
+};
 use crate::time::{Span, Time};
 use crate::transfer::command::{Act, Command, Request, Transfer};
 use crate::{callback, codec, queue};
@@ -250,10 +252,17 @@ impl World {
         let needs = step::needs(self.state.as_ref(), command);
         let queue = match &needs.queue {
             Some(QueueOf::Named(id)) => known(id),
-            Some(QueueOf::Default) => known(&name("support")),
+            Some(QueueOf::Default | QueueOf::Graph) => known(&name("support")),
             None => None,
         };
-        let own = caller.agent().filter(|_| needs.caller_slot);
+        let slots = needs.slots.iter().filter_map(|of| {
+            let agent = match of {
+                SlotOf::Agent(id) => id,
+                SlotOf::Caller => caller.agent()?,
+                SlotOf::Listener | SlotOf::Webhook => return None,
+            };
+            Some((of.clone(), self.free_slot(agent)?))
+        });
         let at_endpoint = match &needs.directory {
             Some(Directory::Named(names)) => {
                 names.iter().filter(|name| name.as_str() == "erin").cloned().collect()
@@ -263,8 +272,7 @@ impl World {
         Facts {
             agent: needs.agent.as_ref().and_then(known),
             caller: caller.agent().filter(|_| needs.caller).and_then(known),
-            slot: needs.slot.as_ref().and_then(|id| self.free_slot(id)),
-            caller_slot: own.and_then(|id| self.free_slot(id)),
+            slots: slots.collect(),
             queue,
             at_endpoint,
             ..Facts::default()
@@ -295,11 +303,12 @@ pub fn name(text: &str) -> AgentId {
 /// into `support`) are queues. So are `brief`, `shy` and `stuck`, which give up after two rings:
 /// they overflow into `support`, nowhere, and into `night`; `ping` and `pong` into each other.
 /// `prompt` reminds people after two minutes.
+/// `tireless` rings on and on.
 fn known(id: &AgentId) -> Option<Agent> {
     let kind = match id.as_str() {
         "hana" | "ivan" | "sue" | "olga" | "paul" => Kind::Human,
         "support" | "bills" | "night" | "slow" | "brief" | "shy" | "stuck" | "ping" | "pong"
-        | "prompt" => Kind::Queue,
+        | "prompt" | "tireless" => Kind::Queue,
         "router" => Kind::System,
         "nobody" | "ghost" | "human" => return None,
         _ => Kind::Worker,
@@ -334,6 +343,7 @@ fn known(id: &AgentId) -> Option<Agent> {
             { "after": "20h", "to": "pong" }] } }),
         "pong" => json!({ "rings": 1, "ring": "1s", "wait": "24h", "patience": { "overflow": [
             { "after": "20h", "to": "ping" }] } }),
+        "tireless" => json!({ "rings": 3_000, "ring": "1s", "wait": "24h" }),
         _ => return Some(agent),
     };
     agent.queue = Some(read::<queue::Settings>(settings).into());

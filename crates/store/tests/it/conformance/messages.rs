@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use engine::ports::store::{
     Commit, CommitError, InboxCounts, InboxStatus, List, ListOf, MessageFilter, OldestMessages,
-    Snapshot, StoreReads,
+    Snapshot, StoreReads, StoreWrites,
 };
 use protocol::ids::MessageId;
 use protocol::ledger::{Stream, Subject};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use engine::ports::outbox::{Claim, Claimed, OutboxList, OutboxWrite};
-use engine::ports::store::Store;
+use engine::ports::store::{Store, StoreWrites};
 use protocol::handoff::Status;
 use protocol::ledger::Subject;
 use protocol::step::EffectKind;

@@ -1,6 +1,8 @@
 //! Reading: pages, positions beyond the end, deadlines, documents, tokens, the seal.
 
-use engine::ports::store::{HandoffFilter, List, ListOf, READ_BYTES_MAX, Sealed, StoreReads};
+use engine::ports::store::{
+    HandoffFilter, List, ListOf, READ_BYTES_MAX, Sealed, StoreReads, StoreWrites,
+};
 use protocol::graph::{Graph, Saved};
 use protocol::handoff::Status;
 use protocol::ids::TokenId;

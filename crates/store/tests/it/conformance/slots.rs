@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::Engine;
-use engine::ports::store::{CommitError, Store};
+use engine::ports::store::{CommitError, Store, StoreReads};
 use protocol::agent::{Command, Kind, Profile, slot_key, slot_prefix};
 use protocol::handoff::Status;
 use protocol::ledger::Subject;

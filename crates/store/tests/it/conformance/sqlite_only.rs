@@ -9,12 +9,14 @@ use std::sync::Arc;
 
 use engine::ports::store::{
     CommitError, HandoffFilter, KeyedOutcome, List, ListOf, Sealed, Store, StoreError, StoreReads,
+    StoreWrites,
 };
 use protocol::handoff;
 use protocol::handoff::Status;
 use protocol::ids::TokenId;
 use protocol::ledger::{Stream, Subject};
 use protocol::step::{Command, Document};
+use rusqlite::Connection;
 use store::Sqlite;
 use store::sqlite::{FILE_NAME, FolderLock, LOCK_FILE, OpenError};
 use tempfile::TempDir;
@@ -253,6 +255,67 @@ async fn the_log_stays_short_however_small_the_commits_are() {
     }
     let log_bytes = log_bytes(folder.path());
     assert!(log_bytes < 64 * 1024 * 1024, "the log has {log_bytes} bytes");
+}
+
+/// A reader keeps the log from beginning anew. Once it is gone, the log soon does, and its file is
+/// cut.
+#[tokio::test]
+async fn a_log_that_grew_because_of_a_long_reader_is_cut_after_it() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let store = Sqlite::open(folder.path()).expect("a new database");
+    let reader = Connection::open(folder.path().join(FILE_NAME)).expect("a database");
+    reader.execute_batch(include_str!("begin_reading.sql")).expect("it can be read");
+    let mut track = Track::handoff(1);
+    let commit_until = async |track: &mut Track, is_enough: &dyn Fn(u64) -> bool| {
+        for n in 0..400 {
+            let mut commit = track.step(Status::Draft);
+            let text = "x".repeat(512 * 1024);
+            commit.document = Some(Document { hash: format!("{n}"), text });
+            store.commit(commit).await.expect("it continues");
+            if is_enough(log_bytes(folder.path())) {
+                return;
+            }
+        }
+        panic!("the log has {} bytes", log_bytes(folder.path()));
+    };
+    commit_until(&mut track, &|n_bytes| n_bytes > 100 * 1024 * 1024).await;
+    reader.execute_batch("COMMIT").expect("it reads no more");
+    commit_until(&mut track, &|n_bytes| n_bytes <= 64 * 1024 * 1024).await;
+}
+
+/// The next commit would take a position that is taken.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_snapshot_that_was_put_back_is_not_continued() {
+    for is_reopened in [false, true] {
+        let folder = TempDir::new().unwrap();
+        let mut store = Sqlite::open(folder.path()).unwrap();
+        let other = Connection::open(folder.path().join(FILE_NAME)).unwrap();
+        let mut track = Track::handoff(1);
+        for status in [Status::Draft, Status::Proposed] {
+            store.commit(track.step(status)).await.unwrap();
+        }
+        other.execute_batch(include_str!("keep_snapshot.sql")).unwrap();
+        let mut old = track.clone();
+        store.commit(track.step(Status::Accepted)).await.unwrap();
+        assert!(store.load(&track.stream).await.unwrap().is_some());
+        other.execute_batch(include_str!("put_back.sql")).unwrap();
+        if is_reopened {
+            drop(store);
+            store = Sqlite::open(folder.path()).unwrap();
+        }
+        let loaded = store.load(&track.stream).await;
+        assert!(matches!(loaded, Err(StoreError::Corrupt(_))), "{loaded:?}");
+        for next in [old.step(Status::Rejected), track.step(Status::Activated)] {
+            let is_current = next.expected_position == 3;
+            match store.commit(next).await {
+                Err(CommitError::Failed(StoreError::Corrupt(_))) if is_reopened => {}
+                Err(CommitError::Moved) if !is_reopened && !is_current => {}
+                // The writer knows what it wrote, and writes over what was put back.
+                Ok(_) if !is_reopened && is_current => {}
+                other => panic!("reopened {is_reopened}, current {is_current}: {other:?}"),
+            }
+        }
+    }
 }
 
 /// How much the log grows while a handoff with a package of this size goes from proposed to closed.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use aaep::handshake::{Producer, Request};
 use engine::Engine;
 use engine::aaep::handshake::Host;
-use engine::ports::store::{Store, StoreReads};
+use engine::ports::store::{StoreReads, StoreWrites};
 use protocol::agent::{self as agents, Kind, Profile};
 use protocol::conversation::command::{Open, Route};
 use protocol::ids::SessionId;

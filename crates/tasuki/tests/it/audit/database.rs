@@ -4,13 +4,15 @@ use std::fs;
 use std::path::Path;
 
 use adapters::checkpoint_file::{LOG_FILE, NEWEST_FILE};
-use adapters::ledger_key::{KEY_FILE, PUBLIC_FILE};
+use adapters::ledger_key::PUBLIC_FILE;
 use protocol::checkpoint::{Checkpoint, Signer};
 use rusqlite::Connection;
 use store::sqlite::FILE_NAME;
 use tasuki::audit::Options;
 
-use super::ledger::{Forgery, assert_findings, copy, findings, forged, report, report_with};
+use super::ledger::{
+    Forgery, assert_findings, copy, findings, forged, report, report_with, seed_of,
+};
 
 /// Every case of `tamper.sql`.
 #[test]
@@ -131,8 +133,7 @@ fn checkpoints_that_were_removed_or_changed_are_missed() {
 #[test]
 fn a_checkpoint_of_another_log_or_another_past_is_found() {
     let folder = copy();
-    let seed = fs::read_to_string(folder.path().join(KEY_FILE)).unwrap();
-    let seed = protocol::canonical::parse_hex32(seed.trim_end()).unwrap();
+    let seed = protocol::canonical::parse_hex32(&seed_of(folder.path())).unwrap();
     let key = fs::read_to_string(folder.path().join(PUBLIC_FILE)).unwrap();
     let name = key.split('+').next().unwrap();
     let signer = Signer::new(name, &seed).unwrap();

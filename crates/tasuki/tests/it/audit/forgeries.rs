@@ -1,6 +1,7 @@
 //! Rows that decide access and are changed past a running server: it does not believe them, neither
 //! then nor after a restart.
 
+use adapters::ledger_key::KEY_FILE;
 use protocol::canonical::{hex, sha256};
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -30,7 +31,10 @@ struct Attacked {
 
 impl Attacked {
     async fn new(data: &std::path::Path) -> Self {
-        let server = Server::start_on(data, |_| {});
+        Self::on(Server::start_on(data, |_| {})).await
+    }
+
+    async fn on(server: Server) -> Self {
         let root = server.with_token(&server.token("root", &["--kind", "operator"]));
         let strict = json!({ "name": "Payments", "revision": 0,
                              "settings": { "verifier_required": true } });
@@ -221,12 +225,112 @@ async fn no_server_starts_on_a_database_with_a_trigger() {
     assert!(said.contains("the trigger t is not ours"), "{said}");
 }
 
-/// A row that no request reads is found in the background.
+/// The rows of an older release are signed once, without knowing who wrote them. Without the key
+/// an attacker cannot have that done again: for a recorded answer, or for the snapshot of a handoff
+/// with an erased entry, which nothing else vouches for.
 #[tokio::test]
-async fn a_running_server_scrubs_its_database() {
+async fn no_row_is_signed_again_without_the_key() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let attacked = Attacked::new(&data).await;
+    let mut attacked = Attacked::new(&data).await;
+    for (action, body) in [("close", json!({})), ("erase", json!({ "position": 1, "reason": "R" }))]
+    {
+        let path = format!("/v1/handoffs/{}/{action}", attacked.handoff);
+        ok(&attacked.root, Call::post(path, body)).await;
+    }
+    assert_eq!(attacked.server.stop(), Some(0));
+    for name in ["answer", "owner"] {
+        forge(&data, name, "");
+    }
+    let key = std::fs::read_to_string(data.join(KEY_FILE)).unwrap();
+    let (mark, _) = key.split_once(' ').unwrap();
+    for changed in [" ".repeat(mark.len() + 1), "0".repeat(mark.len() + 1), "rows:other".to_owned()]
+    {
+        std::fs::write(data.join(KEY_FILE), key.replacen(&key[..changed.len()], &changed, 1))
+            .unwrap();
+        let said = String::from_utf8(refused_start(&data, |_| {}).stderr).unwrap();
+        assert!(said.contains("does not hold a key"), "{changed:?}: {said}");
+        let (_, said) = run(&data, &["doctor"]);
+        assert!(said.contains("does not hold a key"), "{changed:?}: {said}");
+    }
+    std::fs::write(data.join(KEY_FILE), &key).unwrap();
+    // What an earlier form of the mark was.
+    std::fs::write(data.join("rows.signed"), "garbage").unwrap();
+    attacked.server = Server::start_on(&data, |_| {});
+    check(&attacked, "answer").await;
+    let show = Call::get(format!("/v1/handoffs/{}", attacked.handoff));
+    assert_eq!(attacked.status(&attacked.alice, show).await.0, 500);
+    assert_eq!(attacked.server.stop(), Some(0));
+    let found = findings(&report(&data));
+    for what in ["the recorded answer to the request forged", "the snapshot of the stream"] {
+        assert!(found.contains(what), "{found}");
+    }
+}
+
+/// It has a valid MAC, and the ledger has gone on since: the next entry would take a position that
+/// is taken.
+#[tokio::test]
+async fn a_snapshot_that_was_put_back_is_not_continued() {
+    for is_restarted in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        let mut attacked = Attacked::new(&data).await;
+        let sql = |name: &str| {
+            let connection = Connection::open(data.join(FILE_NAME)).unwrap();
+            connection.execute_batch(statement(name)).unwrap();
+        };
+        let trust = |role: &str| Call::put("/v1/agents/bob/roles", json!({ "roles": [role] }));
+        sql("keep");
+        ok(&attacked.root, trust("executor")).await;
+        if is_restarted {
+            assert_eq!(attacked.server.stop(), Some(0));
+        }
+        sql("put_back");
+        let found = findings(&report(&data));
+        assert!(found.contains("agent/bob"), "{found}");
+        if is_restarted {
+            attacked.server = Server::start_on(&data, |_| {});
+            let token = attacked.server.token("ruth", &["--kind", "operator"]);
+            let root = attacked.server.with_token(&token);
+            for call in [trust("reviewer"), Call::get("/v1/agents/bob")] {
+                let answer = refused(&root, call).await;
+                assert_eq!((answer.status, &answer.body["code"]), (500, &"internal".into()));
+            }
+        } else {
+            // The server knows the newest state, and writes over the old one.
+            ok(&attacked.root, trust("reviewer")).await;
+        }
+        assert_eq!(attacked.server.stop(), Some(0));
+        let found = findings(&report(&data));
+        assert_eq!(!found.is_empty(), is_restarted, "{found}");
+        assert!(!found.contains("at the wrong position"), "{found}");
+    }
+}
+
+/// A row that no request reads is found in the background, and `/readyz` says so.
+#[tokio::test]
+async fn a_running_server_scrubs_its_database() {
+    for (name, expected) in [
+        ("owner", "was not written by the server"),
+        ("other_holder", "task/T-1 is held otherwise than follows from the state"),
+        ("new_hold", "task/T-9 in default follows from nothing"),
+        ("hold", "task/T-1 is held otherwise than follows from the state"),
+        ("no_deadline", "the deadline"),
+        ("no_entry", "entries 2 to 2 are gone"),
+    ] {
+        check_scrub(name, expected).await;
+    }
+}
+
+async fn check_scrub(name: &str, expected: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let server = Server::start_on(&data, |command| {
+        command.env("TASUKI_LEDGER_SCRUB_ROWS_PER_SECOND", "10000");
+    });
+    let attacked = Attacked::on(server).await;
+    let warning =
+        async || ok(&attacked.server.anonymous(), Call::get("/readyz")).await["warning"].take();
     let metric = async |name: &str| {
         let request = Request::new("GET /metrics").header("host", b"localhost");
         let answer = request.send(attacked.server.address()).await;
@@ -234,18 +338,27 @@ async fn a_running_server_scrubs_its_database() {
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line.unwrap().parse::<u64>().unwrap()
     };
-    while metric("tasuki_rows_scrubbed_total").await < 50 {
-        tokio::task::yield_now().await;
+    // What changes while it is read is no finding.
+    for role in ["executor", "reviewer"].into_iter().cycle() {
+        let roles = json!({ "roles": [role] });
+        ok(&attacked.root, Call::put("/v1/agents/bob/roles", roles)).await;
+        if metric("tasuki_rows_scrubbed_total").await > 1_000 {
+            break;
+        }
     }
     assert_eq!(metric("tasuki_scrub_findings_total").await, 0);
-    forge(&data, "owner", "");
+    assert_eq!(warning().await, Value::Null);
+    forge(&data, name, "");
     while metric("tasuki_scrub_findings_total").await == 0 {
         tokio::task::yield_now().await;
     }
+    let warning = warning().await;
+    assert!(warning.as_str().unwrap().contains("not as the server wrote them"), "{warning}");
     assert_eq!(attacked.server.stop(), Some(0));
     let log = attacked.server.log();
-    let is_said = |line: &Value| line["message"].as_str().unwrap_or_default().starts_with("scrub:");
-    assert!(log.iter().any(is_said), "{log:?}");
+    let said = log.iter().filter_map(|line| line["message"].as_str());
+    let mut said = said.filter(|line| line.starts_with("scrub:"));
+    assert!(said.any(|line| line.contains(expected)), "{name}: {log:?}");
 }
 
 async fn check(attacked: &Attacked, name: &str) {

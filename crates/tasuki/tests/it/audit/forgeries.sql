@@ -19,3 +19,9 @@ free DELETE FROM holds WHERE key = 'task/T-2'
 edge UPDATE sealed SET edge = zeroblob(32)
 note UPDATE sealed SET note = 'garbled'
 unsealed DELETE FROM sealed
+other_holder UPDATE holds SET holder = '01a1ece3-9333-7d34-8ad5-74a81e294516' WHERE key = 'task/T-1'
+no_deadline DELETE FROM deadlines WHERE subject GLOB 'handoff/*'
+no_entry DELETE FROM entries WHERE seq = 2
+keep CREATE TABLE kept AS SELECT * FROM streams WHERE subject = 'agent/bob'
+put_back INSERT OR REPLACE INTO streams SELECT * FROM kept; DROP TABLE kept
+new_hold INSERT INTO holds VALUES ('default', 'task/T-9', '01a1ece3-9333-7d34-8ad5-74a81e294516', '["mallory"]')

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use adapters::audit_log;
 use adapters::audit_log::log::Log;
 use adapters::checkpoint_file::{CheckpointFiles, LOG_FILE, NEWEST_FILE};
-use adapters::ledger_key::{self, KEY_FILE, PUBLIC_FILE, SIGNED_FILE};
+use adapters::ledger_key::{self, KEY_FILE, PUBLIC_FILE};
 use engine::Engine;
 use engine::ledger::seal::Sealer;
 use engine::ports::clock::ManualClock;
@@ -61,7 +61,7 @@ impl Server {
     /// Seals all entries so far.
     pub async fn seal(&self) {
         let signer = ledger_key::open(&self.folder, || [self.key; 32]).unwrap();
-        ledger_key::mark_rows_signed(&self.folder, signer.key_name()).unwrap();
+        ledger_key::mark_rows_signed(&self.folder).unwrap();
         let files = Arc::new(CheckpointFiles::open(&self.folder).unwrap());
         let mut sealer = Sealer::resume(self.engine.clone(), signer, files).await.unwrap();
         sealer.drain().await.unwrap();
@@ -161,11 +161,17 @@ pub fn forged(forgery: Forgery) -> TempDir {
         Forgery::OtherKey => return made(Story { seed: 2, ..story }),
     };
     let real = copy();
-    fs::remove_file(forged.path().join(SIGNED_FILE)).unwrap();
     for name in [KEY_FILE, PUBLIC_FILE, NEWEST_FILE, LOG_FILE] {
         fs::copy(real.path().join(name), forged.path().join(name)).unwrap();
     }
+    fs::write(forged.path().join(KEY_FILE), seed_of(forged.path())).unwrap();
     forged
+}
+
+/// The seed of a folder's key, which is all that the file of an older release has.
+pub fn seed_of(folder: &Path) -> String {
+    let line = fs::read_to_string(folder.join(KEY_FILE)).unwrap();
+    line.split_whitespace().last().unwrap().to_owned()
 }
 
 /// The differences between one ledger and another.

@@ -1,14 +1,13 @@
 //! Decisions of people, verifications and messages, each in a log of its own: derived from the
 //! ledger, compared with it, and resumed after a crash.
 
-use engine::loops::wake::{Taken, WakeCall};
+use engine::ports::adapter::{Adapter, Taken, WakeCall};
 use std::fs;
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 
 use adapters::audit_log::log::Log;
-use engine::loops::outbox::Adapter;
 use protocol::agent::{self, Kind, Profile};
 use protocol::handoff::artifact::{Finding, Seen};
 use protocol::handoff::command::{Accept, Command as Action};

@@ -3,9 +3,9 @@
 use protocol::checkpoint::{Checkpoint, Signer};
 use protocol::merkle::Edge;
 use serde_json::{Value, json};
-use tasuki::client::Call;
+use tasuki::client::{Call, Client};
 
-use crate::server::offer;
+use crate::server::{offer, ok};
 
 /// The first event of a session.
 pub fn started(task: &str, agent: &str) -> Value {
@@ -61,4 +61,25 @@ pub fn body_of(action: &str, task: &str) -> Value {
 
 pub fn human_is_there() -> Call {
     Call::put("/v1/agents/dana/presence", json!({ "presence": "available" }))
+}
+
+/// A file that this client stored and has not used.
+pub async fn make_file(client: &Client, text: &str) -> String {
+    let call = Call { method: "POST", path: "/v1/files".to_owned(), body: None, key: None };
+    let stored = client.call_with_bytes(&call, text.to_owned().into()).await.expect("an answer");
+    stored.body["file"].as_str().expect("a name").to_owned()
+}
+
+/// An upload whose bytes have all arrived.
+pub async fn make_upload(client: &Client) -> String {
+    let begun = ok(client, Call::post("/v1/uploads", json!({ "size_bytes": 0 }))).await;
+    begun["upload_id"].as_str().expect("an id").to_owned()
+}
+
+/// A model hands the conversation to `eve`.
+pub fn tool_call() -> Value {
+    let function = json!({ "name": "transfer_to_eve", "arguments": "{}" });
+    let call = json!({ "id": "c1", "type": "function", "function": function });
+    let turn = json!({ "role": "assistant", "content": null, "tool_calls": [call] });
+    json!({ "form": "openai", "turn": turn, "epoch": 1 })
 }

@@ -7,8 +7,10 @@ use serde_json::{Value, json};
 use tasuki::client::{Call, Client};
 
 use super::bodies::{
-    body_of, first_checkpoint, graph, human_is_there, started, subscribes, webhook, witnessed_log,
+    body_of, first_checkpoint, graph, human_is_there, make_file, make_upload, started, subscribes,
+    tool_call, webhook, witnessed_log,
 };
+use super::questions::body_of_question;
 use super::rules::Case;
 use crate::server::{Server, act, initiate, offer, ok, told_of_rejections};
 use crate::wire::{Answer, Line, Request};
@@ -32,6 +34,8 @@ pub const GRAPH: &str = "graph";
 pub const SESSION: &str = "session";
 pub const SUBSCRIPTION: &str = "subscription";
 pub const WEBHOOK: &str = "webhook";
+pub const FILE: &str = "file";
+pub const UPLOAD: &str = "upload";
 
 pub const CALLERS: [&str; 12] = [
     "none",
@@ -113,6 +117,10 @@ impl Cast {
             let id = cast.make(state).await;
             cast.hidden.insert(state, id);
         }
+        for kind in ["q.open", "q.answered", "q.claimed", "q.withdrawn"] {
+            let id = cast.make(kind).await;
+            cast.hidden.insert(kind, id);
+        }
         for kind in [GRAPH, SESSION, SUBSCRIPTION, WEBHOOK] {
             let id = cast.make(kind).await;
             cast.hidden.insert(kind, id);
@@ -149,6 +157,7 @@ impl Cast {
         let expired = self.client(teamspace, "expired");
         while expired.call(Call::get("/v1/agents")).await.expect("an answer").status == 200 {}
         ok(&operator, human_is_there()).await;
+        ok(&operator, Call::put("/v1/agents/hana", json!({ "kind": "human" }))).await;
         // An agent that every caller can hand a task to.
         let eve = json!({ "kind": "worker", "profile": { "user_selectable": true } });
         ok(&operator, Call::put("/v1/agents/eve", eve)).await;
@@ -211,10 +220,13 @@ impl Cast {
             }
             CALLED => return Box::pin(self.make_called()).await,
             kind if kind.starts_with("t.") => return self.transfer(kind).await,
+            kind if kind.starts_with("q.") => return self.question(kind).await,
             GRAPH => return self.make_graph(&task).await,
             SESSION => return self.make_session(&task).await,
             SUBSCRIPTION => return self.make_subscription().await,
             WEBHOOK => return self.make_webhook().await,
+            FILE => return make_file(&alice, &task).await,
+            UPLOAD => return make_upload(&alice).await,
             "draft" | "discarded" => {
                 let drafts = Call::post("/v1/handoffs/drafts", offer(&task, "bob"));
                 let id = ok(&alice, drafts).await["handoff_id"].as_str().expect("an id").to_owned();
@@ -391,6 +403,7 @@ impl Cast {
             }
             request = match case.operation.as_str() {
                 "add_checkpoint" => request.text(&first_checkpoint()),
+                "store_file" | "append_to_upload" => request.text(""),
                 _ => request.json(&body),
             };
         }
@@ -420,7 +433,9 @@ impl Cast {
 
     fn body(&self, case: &Case, subject: &str) -> Value {
         let task = self.new_task();
+        let of_question = body_of_question(&case.operation);
         let mut body = match (&case.action, case.operation.as_str()) {
+            (None, _) if of_question.is_some() => of_question.unwrap_or_default(),
             (Some(action), _) => body_of(action, &task),
             (None, "register_agent") => json!({ "kind": "worker" }),
             (None, "set_wake" | "set_endpoint") => json!({ "url": null }),
@@ -437,6 +452,8 @@ impl Cast {
             (None, "set_quotas") => json!({ "teamspace": "default", "quotas": {} }),
             (None, "save_graph") => graph(),
             (None, "create_webhook" | "change_webhook") => webhook(),
+            (None, "begin_upload" | "store_file") => json!({ "size_bytes": 0 }),
+            (None, operation) if operation.ends_with("_upload") => json!({}),
             (None, "redeliver_event" | "discard_delivery") => json!({ "event": "cur_1" }),
             (None, "open_subscription") => subscribes(),
             (None, "reply") => json!({
@@ -461,13 +478,11 @@ impl Cast {
                 json!({ "epoch": epoch })
             }
             (None, "route_conversation") => json!({ "goto": "eve", "epoch": 1 }),
+            (None, "observe_signals") => json!({
+                "message": 1, "signals": [{ "signal": "frustration", "score": 0.5 }],
+            }),
             (None, "select_agent") => json!({ "agent_id": "eve" }),
-            (None, "call_tools") => {
-                let function = json!({ "name": "transfer_to_eve", "arguments": "{}" });
-                let call = json!({ "id": "c1", "type": "function", "function": function });
-                let turn = json!({ "role": "assistant", "content": null, "tool_calls": [call] });
-                json!({ "form": "openai", "turn": turn, "epoch": 1 })
-            }
+            (None, "call_tools") => tool_call(),
             (None, "acp_send") => json!({ "to": ["eve"], "type": "status.update" }),
             (None, "acp_respond") => json!({ "type": "status.update" }),
             (None, "issue_token") => json!({ "agent": "eve" }),

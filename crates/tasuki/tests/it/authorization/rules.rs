@@ -2,7 +2,8 @@
 //! table says what members then get.
 
 use super::cast::{
-    AGENT, CALLED, CONVERSATION, GRAPH, HUMAN, MESSAGE, QUEUE, SESSION, TOKEN, WEBHOOK,
+    AGENT, CALLED, CONVERSATION, FILE, GRAPH, HUMAN, MESSAGE, QUEUE, SESSION, TOKEN, UPLOAD,
+    WEBHOOK,
 };
 use super::reference::Operation;
 
@@ -77,6 +78,16 @@ acp_handoff:complete     activated  not     yes     not       not          not  
 acp_handoff:confirm      unconfirmed yes    not     not       yes          not     yes      not
 acp_handoff:dispute      unconfirmed yes    not     not       yes          not     yes      not
 acp_handoff:close        completed  yes     yes     not       yes          not     yes      not
+ask_question             -          yes     yes     yes       yes          yes     not      yes
+list_questions           -          yes     yes     yes       yes          yes     yes      yes
+show_question            q.open     yes     gone    gone      yes          gone    yes      yes
+answer_question          q.open     not     gone    gone      not          gone    not      yes
+withdraw_question        q.open     yes     gone    gone      yes          gone    yes      not
+claim_question           q.answered yes     gone    gone      not          gone    not      not
+renew_claim              q.claimed  yes     gone    gone      not          gone    not      not
+finish_question          q.claimed  yes     gone    gone      not          gone    not      not
+ask_tool                 -          yes     yes     yes       yes          yes     yes      yes
+ask_by_tool              -          yes     yes     yes       yes          yes     not      yes
 acp_send                 -          yes     yes     yes       yes          yes     not      yes
 acp_query                -          yes     yes     yes       yes          yes     yes      yes
 acp_inbox                -          yes     yes     yes       yes          yes     yes      yes
@@ -141,6 +152,14 @@ open_subscription     -      yes       yes     yes     yes       yes          ye
 listen       subscription    gone      yes     gone    gone      gone         gone    gone      gone
 reply                 -      yes       yes     yes     yes       yes          yes     yes       yes
 open_aaep_socket      -      yes       yes     yes     yes       yes          yes     yes       yes
+store_file            -      yes       yes     yes     yes       yes          yes     yes       yes
+list_files            -      yes       yes     yes     yes       yes          yes     yes       yes
+download_file         -      gone      yes     gone    gone      gone         gone    gone      gone
+begin_upload          -      yes       yes     yes     yes       yes          yes     yes       yes
+show_upload           -      gone      yes     gone    gone      gone         gone    gone      gone
+append_to_upload      -      gone      yes     gone    gone      gone         gone    gone      gone
+finish_upload         -      gone      yes     gone    gone      gone         gone    gone      gone
+abandon_upload        -      gone      yes     gone    gone      gone         gone    gone      gone
 show_conversation     -      yes       yes     yes     gone      yes          gone    yes       gone
 read_transcript       -      yes       yes     yes     gone      yes          gone    yes       gone
 download_attachment   -      yes       yes     yes     gone      yes          gone    yes       gone
@@ -149,6 +168,7 @@ route_conversation    -      not       late    yes     gone      late         go
 call_tools            -      not       late    yes     gone      late         gone    not       gone
 show_progress         -      not       late    yes     gone      late         gone    not       gone
 list_choices          -      yes       yes     yes     gone      yes          gone    yes       gone
+observe_signals       -      not       yes     yes     gone      yes          gone    yes       gone
 select_agent          -      yes       not     not     gone      not          gone    not       gone
 close_conversation    -      yes       not     yes     gone      yes          gone    yes       gone
 request_human         -      yes       late    yes     gone      yes          gone    yes       gone
@@ -172,7 +192,8 @@ export_conversation   -      not       yes     not     gone      yes          go
 ";
 
 /// The state of a handoff for the actions of operators only.
-const OPERATORS: [(&str, &str); 1] = [("erase_content", "closed")];
+const OPERATORS: [(&str, &str); 2] =
+    [("erase_content", "closed"), ("erase_question", "q.withdrawn")];
 
 /// One request, and its permitted callers.
 #[derive(Debug, Clone)]
@@ -273,6 +294,8 @@ impl Case {
             path if path.contains("{graph}") => GRAPH,
             path if path.contains("{session}") => SESSION,
             path if path.contains("{webhook}") => WEBHOOK,
+            path if path.contains("{file}") => FILE,
+            path if path.contains("{upload}") => UPLOAD,
             path if path.contains("{token}") => TOKEN,
             path if path.contains("{message}") => MESSAGE,
             _ => self.state,

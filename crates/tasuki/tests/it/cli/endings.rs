@@ -66,8 +66,12 @@ const ENDINGS: &str = r#"
 2  serve --listen 0.0.0.0:0 --dev
 2  serve --listen 0.0.0.0:0 --aaep-compat scripted
 2  serve --config outside.toml
+2  serve --listen 127.0.0.1:0 --data beside --witness beside/kept
 3  token create --agent Alice
 3  token create --agent alice --kind human
+3  teamspace create "My Team" --operator ruth
+3  usage --of default --set nonsense=5
+3  queue set alice --mode pick
 3  agent show nobody
 3  agent show "no body/../x?y"
 3  handoff list --as nobody

@@ -19,7 +19,7 @@ struct Kind {
 
 const LIMIT: u32 = 2;
 
-const KINDS: [Kind; 6] = [
+const KINDS: [Kind; 7] = [
     Kind {
         quota: "member_drafts",
         open: |_| Call::post("/v1/handoffs/drafts", json!({})),
@@ -65,6 +65,18 @@ const KINDS: [Kind; 6] = [
         is_aaep: true,
     },
     Kind {
+        quota: "member_questions",
+        open: |number| {
+            let text = format!("May I do {number}?");
+            Call::post("/v1/questions", json!({ "to": "hana", "text": text }))
+        },
+        close: |_, made| {
+            let id = made["question_id"].as_str().expect("a text");
+            Call::post(format!("/v1/questions/{id}/withdraw"), json!({}))
+        },
+        is_aaep: false,
+    },
+    Kind {
         quota: "teamspace_graphs",
         open: |number| {
             let nodes = json!([{ "id": "all", "kind": "specialist", "agent": "bob" }]);
@@ -101,6 +113,8 @@ async fn what_is_open_is_limited_and_closing_makes_room() {
     let (server, folder) = server_with(&quotas);
     let token = server.token("alice", &["--role", "coordinator"]);
     server.agent("bob");
+    let operator = server.with_token(&server.token("root", &["--kind", "operator"]));
+    ok(&operator, Call::put("/v1/agents/hana", json!({ "kind": "human" }))).await;
     let mut made = Vec::new();
     for kind in &KINDS {
         let alice = server.with_token(&token);

@@ -251,6 +251,10 @@ impl World {
                 };
                 as_operator(path.replace("{webhook}", &id))
             }
+            _ if path.contains("{upload}") => {
+                let upload = self.post("", "/v1/uploads", json!({ "size_bytes": 0 }));
+                as_operator(path.replace("{upload}", &text(&upload["upload_id"])))
+            }
             "revoke_token" => {
                 let body = json!({ "agent": "extra" });
                 let token = self.post("", "/v1/tokens", body);

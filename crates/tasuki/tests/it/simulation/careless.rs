@@ -4,10 +4,10 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, Waker};
 
-use engine::ports::outbox::{Claim, Claimed, OutboxList, OutboxWrite, Outstanding};
+use engine::ports::outbox::{Claim, Claimed, OutboxList, Outstanding};
 use engine::ports::store::{
     Answer, Commit, Count, Due, Entries, KeyScope, List, Listed, Listener, OldestMessages, Receipt,
-    RecordedOutcome, Sealed, Sequenced, Snapshot, Store,
+    RecordedOutcome, Sealed, Sequenced, Snapshot, Store, StoreWrite, StoredNames,
 };
 use engine::ports::transfers::{TransferList, TransferRow};
 use protocol::ids::{AgentId, TeamspaceId};
@@ -106,17 +106,8 @@ impl Store for Careless {
         self.memory().listen(listener);
     }
 
-    fn seal(&self, sealed: Sealed) -> Answer<()> {
-        self.memory().seal(sealed)
-    }
-
-    fn waiting_queues(
-        &self,
-        teamspace: &TeamspaceId,
-        after: Option<&AgentId>,
-        limit: usize,
-    ) -> Answer<Vec<AgentId>> {
-        self.memory().waiting_queues(teamspace, after, limit)
+    fn write(&self, write: StoreWrite) -> Answer<()> {
+        self.memory().write(write)
     }
 
     fn sealed(&self) -> Answer<Option<Sealed>> {
@@ -125,14 +116,6 @@ impl Store for Careless {
 
     fn place(&self, follower: &str) -> Answer<u64> {
         self.memory().place(follower)
-    }
-
-    fn try_write(&self) -> Answer<()> {
-        self.memory().try_write()
-    }
-
-    fn write_place(&self, follower: &str, seq: u64) -> Answer<()> {
-        self.memory().write_place(follower, seq)
     }
 
     fn load(&self, stream: &Stream) -> Answer<Option<Snapshot>> {
@@ -147,17 +130,8 @@ impl Store for Careless {
         self.memory().hold(teamspace, key)
     }
 
-    fn held(&self, teamspace: &TeamspaceId, prefix: &str, limit: usize) -> Answer<Vec<String>> {
-        self.memory().held(teamspace, prefix, limit)
-    }
-
-    fn calling_queues(
-        &self,
-        teamspace: &TeamspaceId,
-        after: Option<&AgentId>,
-        limit: usize,
-    ) -> Answer<Vec<AgentId>> {
-        self.memory().calling_queues(teamspace, after, limit)
+    fn names(&self, of: StoredNames, limit: usize) -> Answer<Vec<String>> {
+        self.memory().names(of, limit)
     }
 
     fn transfers(&self, list: TransferList) -> Answer<Vec<TransferRow>> {
@@ -211,14 +185,6 @@ impl Store for Careless {
 
     fn claim(&self, claim: Claim) -> Answer<Vec<Claimed>> {
         self.memory().claim(claim)
-    }
-
-    fn write_outbox(&self, write: OutboxWrite) -> Answer<()> {
-        self.memory().write_outbox(write)
-    }
-
-    fn teamspaces(&self, after: Option<&TeamspaceId>, limit: usize) -> Answer<Vec<TeamspaceId>> {
-        self.memory().teamspaces(after, limit)
     }
 
     fn outstanding(

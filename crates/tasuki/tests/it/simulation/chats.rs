@@ -175,7 +175,9 @@ impl Chats {
             | Event::Teamspace(_)
             | Event::Graph(_)
             | Event::Subscription(_)
+            | Event::File(_)
             | Event::Webhook(_)
+            | Event::Question(_)
             | Event::Session(_)
             | Event::Forked(_) => return Err(wrong()),
         };
@@ -256,6 +258,7 @@ impl Chat {
                 (self.holder, self.epoch) = (routed.to.clone(), routed.epoch);
             }
             ChatEvent::Updated(it) => return is_now(&it.holder, it.epoch).then_some(()),
+            ChatEvent::SignalsObserved(it) => return is_now(&it.holder, it.epoch).then_some(()),
             ChatEvent::Delivered(told) => return is_now(&told.holder, told.epoch).then_some(()),
             ChatEvent::Unreached(told) => return is_now(&told.holder, told.epoch).then_some(()),
             ChatEvent::HolderSilent(silent) => {

@@ -113,7 +113,9 @@ impl Script {
                 | Subject::Ledger
                 | Subject::Graph(_)
                 | Subject::Subscription(_)
+                | Subject::File(_)
                 | Subject::Webhook(_)
+                | Subject::Question(_)
                 | Subject::Session(_)
                 | Subject::Teamspace => {
                     return;

@@ -104,7 +104,13 @@ impl Watch {
             Some(State::Agent(_)) => "agent",
             Some(State::Ledger(_)) => "ledger",
             Some(State::Teamspace(_)) => "teamspace",
-            Some(State::Graph(_) | State::Subscription(_) | State::Webhook(_)) => "graph",
+            Some(
+                State::Graph(_)
+                | State::Subscription(_)
+                | State::Webhook(_)
+                | State::File(_)
+                | State::Question(_),
+            ) => "graph",
             Some(State::Session(_)) => "session",
             Some(State::Token(token)) if token.revoked_at.is_some() => "revoked",
             Some(State::Token(_)) => "token",
@@ -220,7 +226,9 @@ impl Watch {
             | State::Conversation(_)
             | State::Graph(_)
             | State::Subscription(_)
+            | State::File(_)
             | State::Webhook(_)
+            | State::Question(_)
             | State::Session(_)
             | State::Teamspace(_) => None,
         }
@@ -371,7 +379,9 @@ impl Watch {
                 | State::Ledger(_)
                 | State::Graph(_)
                 | State::Subscription(_)
+                | State::File(_)
                 | State::Webhook(_)
+                | State::Question(_)
                 | State::Session(_)
                 | State::Teamspace(_) => {
                     continue;
@@ -406,7 +416,9 @@ impl Watch {
                 | State::Teamspace(_)
                 | State::Graph(_)
                 | State::Subscription(_)
+                | State::File(_)
                 | State::Webhook(_)
+                | State::Question(_)
                 | State::Session(_)
                 | State::Conversation(_) => continue,
             };

@@ -40,7 +40,7 @@ async fn every_operation_answers_as_it_does_over_http() {
             };
             let answer = socket.ask(frame).await;
             if answer["body"]["code"] == "not_found" && answer["body"]["field"] == "do" {
-                let plain = ["1", "/export", "/healthz", "/metrics"];
+                let plain = ["1", "/export", "/files", "/healthz", "/metrics"];
                 let is_file = plain.iter().any(|end| path.ends_with(end));
                 let is_lasting = path.ends_with("/events") || path.ends_with("ws");
                 assert!(is_lasting || is_file, "{path}");

@@ -29,7 +29,7 @@ use crate::http::shared::cursors;
 use crate::http::shared::problem::Problem;
 
 /// The messages to send, or why the message is refused, or why the connection ends.
-type Answered = Result<Result<Vec<String>, Problem>, Farewell>;
+type TakenReply = Result<Result<Vec<String>, Problem>, Farewell>;
 
 impl<W: Wire> ConnectionState<W> {
     pub async fn take(&mut self, text: String) -> Said {
@@ -133,7 +133,7 @@ impl<W: Wire> ConnectionState<W> {
         })
     }
 
-    async fn answer(&mut self, message: Handshake) -> Answered {
+    async fn answer(&mut self, message: Handshake) -> TakenReply {
         let Connection { gateway, asker, .. } = &self.connection;
         let (engine, caller) = (&gateway.engine, &asker.caller);
         match message {
@@ -173,7 +173,7 @@ impl<W: Wire> ConnectionState<W> {
         }
     }
 
-    async fn subscribe(&mut self, request: Request) -> Answered {
+    async fn subscribe(&mut self, request: Request) -> TakenReply {
         if self.subscription.is_some() {
             let rejected = Rejected {
                 reason_code: Reason::RateLimit,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use engine::Engine;
 use engine::loops::connections::OpenConnection;
 use engine::ports::clock::ManualClock;
-use engine::ports::store::Store as _;
+use engine::ports::store::StoreReads as _;
 use engine::road::submit::SubmitError;
 use protocol::agent::{self, Kind, Presence, Profile};
 use protocol::caller::{Caller, Principal};

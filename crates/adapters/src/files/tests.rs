@@ -1,0 +1,102 @@
+//! The folder alone: uploads that are cut short, files, and copies.
+
+use bytes::Bytes;
+use engine::ports::files::{Content, Files, Upload};
+use protocol::file::Image;
+use protocol::ids::{FileId, TeamspaceId};
+use protocol::time::Time;
+
+use super::{FileFolder, copy, inspect, list, path_of};
+
+fn upload(number: u8) -> Upload {
+    Upload {
+        id: format!("00000000-0000-4000-8000-0000000000{number:02}").parse().unwrap(),
+        teamspace: TeamspaceId::default_teamspace(),
+        owner: "agent:bob".to_owned(),
+        size_bytes: 11,
+        expected: None,
+        offset: 0,
+        touched_at: Time::from_millis(1_771_682_400_000),
+        file: None,
+    }
+}
+
+/// Uploads in two pieces; the second is begun twice, as after a crash.
+async fn stored(folder: &FileFolder, number: u8) -> (Upload, FileId) {
+    let upload = upload(number);
+    folder.put_upload(upload.clone()).await.unwrap();
+    folder.write(upload.clone(), Bytes::from_static(b"GIF89a")).await.unwrap();
+    let upload = Upload { offset: 6, ..upload };
+    folder.write(upload.clone(), Bytes::from_static(b"what was cut short")).await.unwrap();
+    folder.write(upload.clone(), Bytes::from_static(b" ball")).await.unwrap();
+    let upload = Upload { offset: 11, ..upload };
+    folder.put_upload(upload.clone()).await.unwrap();
+    let Content { digest, size_bytes, image } = folder.measure(upload.clone()).await.unwrap();
+    assert_eq!((size_bytes, image), (11, Some(Image::Gif)));
+    let file = FileId::of_digest(&digest);
+    folder.keep(upload.clone(), file.clone()).await.unwrap();
+    (upload, file)
+}
+
+#[tokio::test]
+async fn a_file_is_read_listed_and_removed_by_its_name() {
+    let data = tempfile::tempdir().unwrap();
+    let folder = FileFolder::open(data.path()).unwrap();
+    let (upload, file) = stored(&folder, 1).await;
+    stored(&folder, 2).await;
+    let teamspace = upload.teamspace.clone();
+    for (offset, n_bytes_max, expected) in
+        [(0, 100, "GIF89a ball"), (7, 2, "ba"), (11, 5, ""), (99, 5, "")]
+    {
+        let read = folder.read(teamspace.clone(), file.clone(), offset, n_bytes_max).await;
+        assert_eq!(read.unwrap(), expected.as_bytes());
+    }
+    assert_eq!(folder.list().await.unwrap(), [(teamspace.clone(), file.clone())], "once");
+    let other: TeamspaceId = "other".parse().unwrap();
+    assert!(folder.inspect(other, file.clone()).await.unwrap().is_none());
+    for _ in 0..2 {
+        folder.remove(teamspace.clone(), file.clone()).await.unwrap();
+    }
+    assert!(folder.inspect(teamspace.clone(), file.clone()).await.unwrap().is_none());
+    assert!(folder.read(teamspace, file, 0, 1).await.is_err());
+}
+
+#[tokio::test]
+async fn an_upload_outlives_the_process_and_is_hidden_from_other_teamspaces() {
+    let data = tempfile::tempdir().unwrap();
+    let (upload, _) = stored(&FileFolder::open(data.path()).unwrap(), 1).await;
+    let folder = FileFolder::open(data.path()).unwrap();
+    let (teamspace, id) = (upload.teamspace.clone(), upload.id);
+    assert_eq!(folder.upload(teamspace.clone(), id).await.unwrap(), Some(upload.clone()));
+    assert_eq!(folder.upload("other".parse().unwrap(), id).await.unwrap(), None);
+    let incoming = data.path().join("files/.incoming");
+    for left_over in ["00000000-0000-4000-8000-000000000009", "x.json", "x.json.new"] {
+        std::fs::write(incoming.join(left_over), "{").unwrap();
+    }
+    assert_eq!(folder.uploads().await.unwrap(), [upload.clone()]);
+    assert_eq!(folder.open_uploads().unwrap(), [upload.clone()]);
+    assert_eq!(std::fs::read_dir(&incoming).unwrap().count(), 2, "its bytes and its note");
+    folder.drop_upload(upload.clone(), false).await.unwrap();
+    assert_eq!(folder.upload(teamspace.clone(), id).await.unwrap(), Some(upload.clone()));
+    folder.drop_upload(upload, true).await.unwrap();
+    assert_eq!(folder.upload(teamspace, id).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_copy_has_the_bytes_of_its_name_or_is_none() {
+    let data = tempfile::tempdir().unwrap();
+    let folder = FileFolder::open(data.path()).unwrap();
+    let (upload, file) = stored(&folder, 1).await;
+    let (from, to) = (data.path().join("files"), data.path().join("copied"));
+    assert!(copy(&from, &to, &upload.teamspace, &file).unwrap());
+    assert_eq!(list(&to).unwrap(), [(upload.teamspace.clone(), file.clone())]);
+    let path = path_of(&from, &upload.teamspace, &file);
+    std::fs::write(&path, "other bytes").unwrap();
+    assert_ne!(FileId::of_digest(&inspect(&path).unwrap().unwrap().digest), file);
+    let again = data.path().join("again");
+    assert!(!copy(&from, &again, &upload.teamspace, &file).unwrap());
+    assert_eq!(list(&again).unwrap(), []);
+    // Storing the bytes again repairs the file.
+    stored(&folder, 2).await;
+    assert!(copy(&from, &again, &upload.teamspace, &file).unwrap());
+}

@@ -1,0 +1,161 @@
+//! The tool `ask_human` of a model, and its calls.
+
+use axum::Json;
+use axum::extract::State;
+use engine::road::submit::{Key, SubmitError};
+use protocol::ids::AgentId;
+use protocol::question::{Ask, Command, Question, Status};
+use protocol::tools::ask::{ASK_HUMAN, AskCall, AskResult, answers, asks, told, tool};
+use protocol::tools::definitions::Dialect;
+use protocol::tools::{Form, Malformed};
+use protocol::{canonical, form, step};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::lifecycle::{asked, stream};
+use crate::http::conversations::by_tools::Format;
+use crate::http::shared::auth::Asker;
+use crate::http::shared::gateway::Gateway;
+use crate::http::shared::input::{QueryParameters, Write, shape};
+use crate::http::shared::problem::Problem;
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ToolInput {
+    /// `openai` when absent.
+    #[serde(default)]
+    pub format: Option<Format>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ToolView {
+    #[schemars(with = "Map<String, Value>")]
+    pub tool: Value,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ToolCallsInput {
+    /// `openai`, `responses`, `anthropic` or `langchain`.
+    #[schemars(transform = form::one_of(Form::ALL))]
+    pub form: String,
+    /// The assistant's message with the calls. In `responses`: the response, or an object with
+    /// its `output`.
+    #[schemars(with = "Map<String, Value>")]
+    pub turn: Value,
+    /// The person or the queue for calls that name none.
+    #[serde(default)]
+    pub to: Option<AgentId>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ToolCallsView {
+    /// Results for the calls that are settled, to be appended to the history.
+    pub messages: Vec<Value>,
+    pub calls: Vec<ToolCallView>,
+    /// The ids of the calls that wait for a human. Send the turn again later.
+    pub waiting: Vec<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ToolCallView {
+    pub call_id: String,
+    /// The question that it asks, unless it was refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub question_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<Status>,
+    /// Why it asks nothing; its message tells the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+pub async fn definition(
+    State(_): State<Gateway>,
+    asker: Asker,
+    QueryParameters(input): QueryParameters<ToolInput>,
+) -> Result<Json<ToolView>, Problem> {
+    asker.member()?;
+    let dialect = match input.format.unwrap_or_default() {
+        Format::OpenAi => Dialect::OpenAi,
+        Format::Responses => Dialect::Responses,
+        Format::Anthropic => Dialect::Anthropic,
+        Format::Mcp => Dialect::Mcp,
+        Format::JsonSchema => Dialect::JsonSchema,
+    };
+    Ok(Json(ToolView { tool: tool().render(dialect) }))
+}
+
+/// Asks each call once: the id of a call is its idempotency key, whatever key the request has.
+pub async fn called(
+    State(gateway): State<Gateway>,
+    write: Write<ToolCallsInput>,
+) -> Result<Json<ToolCallsView>, Problem> {
+    let (write, input) = write.split();
+    let asker = write.asker.member()?;
+    let form: Form = input.form.parse().map_err(|error| malformed(&error))?;
+    let found = asks(form, &input.turn).map_err(|error| malformed(&error.within("turn")))?;
+    let (mut calls, mut results, mut waiting) = (Vec::new(), Vec::new(), Vec::new());
+    for call in found {
+        let call_id = call.call_id.clone();
+        let (view, text, is_error) = match ask(&gateway, &asker, call, input.to.as_ref()).await? {
+            Ok(question) => {
+                let (id, status) = (Some(question.id.to_string()), Some(question.status()));
+                let call_id = call_id.clone();
+                let view = ToolCallView { call_id, question_id: id, status, error: None };
+                (view, told(&question), false)
+            }
+            Err(error) => {
+                let (call_id, said) = (call_id.clone(), format!("Cannot ask: {error}"));
+                let error = Some(error);
+                (ToolCallView { call_id, question_id: None, status: None, error }, Some(said), true)
+            }
+        };
+        calls.push(view);
+        match text {
+            Some(text) => results.push(AskResult { call_id, text, is_error }),
+            None => waiting.push(call_id),
+        }
+    }
+    let messages = answers(form, &input.turn, &results);
+    Ok(Json(ToolCallsView { messages, calls, waiting }))
+}
+
+/// The question of a call, or why it asks nothing, in words for the model.
+async fn ask(
+    gateway: &Gateway,
+    asker: &Asker,
+    call: AskCall,
+    to: Option<&AgentId>,
+) -> Result<Result<Question, String>, Problem> {
+    let fields = match call.arguments {
+        Ok(fields) => Value::Object(fields),
+        Err(malformed) => return Ok(Err(malformed.to_string())),
+    };
+    let fingerprint =
+        canonical::sha256(&[ASK_HUMAN.as_bytes(), b"\n", canonical::canonical(&fields).as_bytes()]);
+    let mut ask: Ask = match shape(fields) {
+        Ok(ask) => ask,
+        Err(problem) => return Ok(Err(problem.detail)),
+    };
+    ask.to = ask.to.or_else(|| to.cloned());
+    let key = Key { text: format!("{ASK_HUMAN}/{}", call.call_id), fingerprint };
+    let stream = stream(&asker.caller.teamspace, gateway.engine.new_question_id());
+    let command = step::Command::Question(Command::Ask(Box::new(ask)));
+    match gateway.engine.submit_new(&asker.caller, stream, command, Some(key)).await {
+        Ok(done) => asked(gateway, asker, &done).await.map(Ok),
+        // A quota, or a caller that may not ask at all, is not for the model.
+        Err(SubmitError::Rejected(rejection)) if rejection.field().is_some() => {
+            match rejection.code() {
+                "quota_full" | "quota_reached" | "body_too_large" => Err(rejection.into()),
+                _ => Ok(Err(rejection.to_string())),
+            }
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn malformed(error: &Malformed) -> Problem {
+    Problem::schema_invalid(&error.field, &error.expected)
+}

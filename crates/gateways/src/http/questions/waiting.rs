@@ -1,0 +1,136 @@
+//! What waits for a human besides questions: approvals of handoffs, and what agents ask in the
+//! sessions that they announce. Both are answered in their own ways.
+
+use engine::ports::store::HandoffFilter;
+use protocol::handoff::waits::{OpenFilter, Waiter, WaitingFor, waits};
+use protocol::hidden::visible;
+use protocol::ledger::Stream;
+use protocol::session::Session;
+use protocol::step::Event;
+use protocol::{codec, session};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::list::{ListedItem, ListedView};
+use crate::http::shared::auth::Asker;
+use crate::http::shared::gateway::Gateway;
+use crate::http::shared::problem::Problem;
+
+/// How many of each kind a list shows. The first ones are enough to begin with; the list of
+/// handoffs, and listening to sessions, show the others.
+pub const SHOWN_MAX: usize = 50;
+
+/// A handoff whose policy wants the approval of a human.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ApprovalView {
+    pub handoff_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The sender.
+    pub asker: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to_agent: Option<String>,
+    pub asked_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+}
+
+/// A question of a session that an agent announces.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ConfirmationView {
+    pub session_id: String,
+    /// The event that asks.
+    pub event_id: String,
+    /// The producer.
+    pub asker: String,
+    /// The action to be confirmed, or the question, as the producer words it. `null` once erased.
+    pub text: Option<String>,
+    pub until: String,
+}
+
+/// The approvals that the caller can give, the newest first.
+pub async fn approvals(gateway: &Gateway, asker: &Asker) -> Result<Vec<ListedView>, Problem> {
+    let filter = OpenFilter {
+        waiting_for: Some(WaitingFor::Caller),
+        is_approval_wanted: true,
+        ..OpenFilter::default()
+    };
+    let (caller, access) = (&asker.caller, gateway.engine.access());
+    let of = HandoffFilter::default();
+    let page = access.open_handoffs(caller, of, &filter, None, SHOWN_MAX).await?;
+    let kind = access.kind_of(caller).await?;
+    let approval = |item: &engine::read::query::Item| {
+        let handoff = item.state.as_handoff()?;
+        let all = waits(handoff);
+        let is_asked = |who: &Waiter| match who {
+            Waiter::Approver { .. } => who.is(caller, kind),
+            Waiter::Agent(_)
+            | Waiter::Verifier { .. }
+            | Waiter::Coordinator
+            | Waiter::Parts
+            | Waiter::Server => false,
+        };
+        let wait = all.iter().find(|wait| is_asked(&wait.who))?;
+        let id = handoff.id();
+        let view = ApprovalView {
+            handoff_id: id.to_string(),
+            title: handoff.title().map(|title| visible(title).into_owned()),
+            asker: handoff.from().to_string(),
+            to_agent: handoff.to().map(ToString::to_string),
+            asked_at: wait.since.to_string(),
+            until: wait.until.map(|until| until.to_string()),
+        };
+        let answer_at = Some(format!("POST /v1/handoffs/{id}/approve"));
+        Some(ListedView { item: ListedItem::Approval(view), answer_at })
+    };
+    Ok(page.items.iter().filter_map(approval).collect())
+}
+
+/// What agents ask in sessions that the caller hears, the newest session first.
+pub async fn confirmations(gateway: &Gateway, asker: &Asker) -> Result<Vec<ListedView>, Problem> {
+    let access = gateway.engine.access();
+    let sessions = access.sessions_waiting_for(&asker.caller, SHOWN_MAX).await?;
+    let mut all = Vec::new();
+    for (stream, session) in sessions {
+        let of = gateway.engine.sessions().conversation(&stream.teamspace, &session).await?;
+        for pending in session.machine.pending() {
+            if all.len() == SHOWN_MAX || !session.stands(pending.reply_token(), of.as_deref()) {
+                continue;
+            }
+            let view = ConfirmationView {
+                session_id: session.id.to_string(),
+                event_id: pending.event_id().to_owned(),
+                asker: session.producer.to_string(),
+                text: words(gateway, &stream, &session, pending.reply_token()).await?,
+                until: pending.due().to_string(),
+            };
+            let answer_at = Some("POST /aaep/v1/replies".to_owned());
+            all.push(ListedView { item: ListedItem::Confirmation(view), answer_at });
+        }
+    }
+    Ok(all)
+}
+
+/// The words of a question, from the event that asks.
+async fn words(
+    gateway: &Gateway,
+    stream: &Stream,
+    session: &Session,
+    reply_token: &str,
+) -> Result<Option<String>, Problem> {
+    let asked = session.questions.iter().find(|it| it.reply_token == reply_token);
+    let Some(place) = asked.map(|it| it.place) else { return Ok(None) };
+    let entries = gateway.engine.read().history_from(stream, place.position, 1).await?;
+    let Some(entry) = entries.first().map(|it| &it.entry) else { return Ok(None) };
+    let event = entry.body.text().map(|text| codec::decode(&entry.name, entry.version, text));
+    let Some(Ok(Event::Session(session::Event::Announced(announced)))) = event else {
+        return Ok(None);
+    };
+    let said = announced.events.get(place.index).and_then(|said| {
+        let event: Value = serde_json::from_str(said.text()).ok()?;
+        let words = ["action", "question", "summary_normal"];
+        words.iter().find_map(|name| event[*name].as_str()).map(|it| visible(it).into_owned())
+    });
+    Ok(said)
+}

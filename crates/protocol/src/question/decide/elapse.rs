@@ -1,0 +1,39 @@
+//! `elapse`: the time for an answer is over, or a claim's.
+
+use super::parties;
+use crate::caller::Principal;
+use crate::facts::Context;
+use crate::question::event::{ClaimLapsed, Decision, Defaulted, Event, Unanswered};
+use crate::question::state::Question;
+use crate::rejection::Rejection;
+use crate::time::Time;
+
+pub fn decide(
+    question: &Question,
+    due: Time,
+    context: Context<'_>,
+) -> Result<Option<Event>, Rejection> {
+    if context.caller.principal != Principal::System {
+        let who = "the server";
+        return Err(Rejection::NotAllowed { action: "let the time of a question pass", who });
+    }
+    let is_due = |until: Time| until == due && until <= context.now;
+    let parties = parties(question);
+    if question.is_open() {
+        if !is_due(question.asked.until) {
+            return Ok(None);
+        }
+        // Asking refuses a default that is a yes to what cannot be undone. It would not count here
+        // either.
+        let counts = |decision| !question.asked.irreversible || decision == Decision::Decline;
+        let default = question.asked.default.as_ref().filter(|it| counts(it.decision));
+        return Ok(Some(match default {
+            Some(given) => Event::Defaulted(Defaulted { parties, given: given.clone() }),
+            None => Event::Unanswered(Unanswered { parties }),
+        }));
+    }
+    let claim = question.continuation.claim.as_ref();
+    let is_over = claim.is_some_and(|claim| !claim.lapsed && is_due(claim.until));
+    let epoch = question.continuation.epoch;
+    Ok(is_over.then_some(Event::ClaimLapsed(ClaimLapsed { parties, epoch })))
+}

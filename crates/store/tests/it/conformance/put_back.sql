@@ -1,0 +1,2 @@
+INSERT OR REPLACE INTO handoffs SELECT * FROM kept;
+DROP TABLE kept;

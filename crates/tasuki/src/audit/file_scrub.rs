@@ -1,0 +1,88 @@
+//! The scrub of the files: a running server reads the bytes of every stored file again and again,
+//! slowly, and compares them with their names. It finds bytes that the disk no longer reads as they
+//! were written.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+use adapters::files::FOLDER;
+use engine::Engine;
+use protocol::time::Span;
+use store::sqlite::{KeptFile, ReadOnly};
+use tokio::sync::watch;
+
+use super::files::problem;
+
+/// Bytes that are read in a second: slower than any disk, so that requests do not wait.
+const BYTES_PER_SECOND: u64 = 4 * 1024 * 1024;
+
+/// The pause after each file, besides the time for its bytes.
+const PAUSE: Span = Span::from_millis(20);
+
+/// The pause between two rounds.
+const ROUND_PAUSE: Span = Span::from_minutes(10);
+
+/// Runs until it is told to stop. Without the scrub of the rows, it does nothing.
+pub async fn run(
+    engine: Engine,
+    folder: PathBuf,
+    rows_per_second: u32,
+    mut stopped: watch::Receiver<bool>,
+) {
+    if rows_per_second == 0 {
+        return;
+    }
+    let mut round = VecDeque::new();
+    loop {
+        let pause = match round.pop_front() {
+            Some(one) => look(&engine, &folder, one).await,
+            None => {
+                round = kept(&folder).await;
+                ROUND_PAUSE
+            }
+        };
+        tokio::select! {
+            () = engine.clock().sleep(pause) => {}
+            _ = stopped.wait_for(|stopped| *stopped) => return,
+        }
+    }
+}
+
+/// Looks at one file, and returns how long to pause.
+async fn look(engine: &Engine, folder: &std::path::Path, one: KeptFile) -> Span {
+    let root = folder.join(FOLDER);
+    let KeptFile { teamspace, file, size_bytes } = one.clone();
+    let looked = tokio::task::spawn_blocking(move || problem(&root, &one)).await;
+    let found = match looked {
+        Ok(Ok(None)) | Err(_) => None,
+        Ok(Ok(Some(problem))) => Some(problem),
+        Ok(Err(error)) => Some(format!("cannot be read: {error}")),
+    };
+    // It may have been removed since the round began.
+    let is_kept = || async { engine.files().kept(&teamspace, &file).await };
+    if let Some(problem) = found
+        && is_kept().await.is_ok_and(|kept| kept.is_some())
+    {
+        engine.counts().scrub_findings.fetch_add(1, Ordering::Relaxed);
+        tracing::error!("scrub: the file {file} {problem}; see tasuki audit verify");
+    }
+    let seconds_1000 = size_bytes.saturating_mul(1_000) / BYTES_PER_SECOND;
+    Span::from_millis(PAUSE.as_millis() + i64::try_from(seconds_1000).unwrap_or(i64::MAX / 2))
+}
+
+async fn kept(folder: &std::path::Path) -> VecDeque<KeptFile> {
+    let folder = folder.to_owned();
+    let read = tokio::task::spawn_blocking(move || {
+        let database = ReadOnly::open(&folder).map_err(|error| error.to_string())?;
+        database.kept_files().map_err(|error| error.to_string())
+    });
+    match read.await {
+        Ok(Ok(files)) => files.into(),
+        Ok(Err(error)) => {
+            tracing::error!(error, "scrub: the files cannot be listed");
+            VecDeque::new()
+        }
+        Err(_) => VecDeque::new(),
+    }
+}

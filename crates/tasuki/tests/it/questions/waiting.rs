@@ -1,0 +1,191 @@
+//! What waits for a human, who sees it, and who is told.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tasuki::client::{Call, Client};
+
+use super::{Desk, answer, ask, at, refund};
+use crate::server::{offer, ok, refused};
+
+/// The kinds and the words of what waits for a caller.
+async fn waiting(client: &Client) -> Vec<(String, String)> {
+    let page = ok(client, Call::get("/v1/questions?waiting_for=me")).await;
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let items = page["items"].as_array().expect("a list").iter();
+    let words =
+        |it: &Value| if it["text"].is_string() { text(&it["text"]) } else { text(&it["title"]) };
+    items.map(|it| (text(&it["kind"]), words(it))).collect()
+}
+
+fn event(number: u32, kind: &str) -> Value {
+    json!({
+        "@context": "https://aaep-protocol.org/context/v1",
+        "type": format!("aaep:agent.{kind}"),
+        "event_id": format!("evt_{number}"),
+        "session_id": "sess_1",
+        "timestamp": "2026-05-24T14:22:01.000Z",
+        "producer": { "agent_id": "bot" },
+        "summary_normal": "What happens",
+    })
+}
+
+#[tokio::test]
+async fn all_that_waits_for_a_human_is_in_one_list() {
+    let desk = Desk::open().await;
+    ask(&desk.bot, refund()).await;
+    let for_hana = ask(&desk.bot, json!({ "to": "hana", "text": "May I call?" })).await;
+    let mut guarded = offer("T-guarded", "bob");
+    guarded["policy"] = json!({ "human_gate": "required" });
+    guarded["title"] = json!("Move the data");
+    desk.server.agent("bob");
+    ok(&desk.bot, Call::post("/v1/handoffs", guarded)).await;
+    let mut clarifies = event(2, "awaiting.clarification");
+    let more = [
+        ("urgency", json!("critical")),
+        ("question", json!("Which account?")),
+        ("reply_token", json!("rpl_1")),
+        ("timeout_seconds", json!(60)),
+    ];
+    for (name, value) in more {
+        clarifies[name] = value;
+    }
+    let events = json!([event(1, "session.started"), clarifies]);
+    ok(&desk.bot, Call::post("/aaep/v1/events", events)).await;
+
+    let of = |kind: &str, text: &str| (kind.to_owned(), text.to_owned());
+    let both = [
+        of("approval", "Move the data"),
+        of("confirmation", "Which account?"),
+        of("question", "Refund order 7?"),
+    ];
+    assert_eq!(waiting(&desk.dana).await, both);
+    let all = waiting(&desk.hana).await;
+    assert_eq!(all, [&both[..], &[of("question", "May I call?")]].concat());
+    for client in [&desk.bot, &desk.operator] {
+        assert_eq!(waiting(client).await, []);
+    }
+    let page = ok(&desk.hana, Call::get("/v1/questions?waiting_for=me")).await;
+    let answer_at = |index: usize| page["items"][index]["answer_at"].as_str().expect("a path");
+    assert!(answer_at(0).starts_with("POST /v1/handoffs/") && answer_at(0).ends_with("/approve"));
+    assert_eq!(answer_at(1), "POST /aaep/v1/replies");
+    assert_eq!(answer_at(3), format!("POST {}", at(&for_hana, "/answer")));
+
+    // Pages have each question once, and the other kinds once.
+    let mut seen = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let path = format!("/v1/questions?waiting_for=me&limit=1{cursor}");
+        let page = ok(&desk.hana, Call::get(path)).await;
+        seen.extend(page["items"].as_array().expect("a list").clone());
+        let Some(next) = page["next_cursor"].as_str() else { break };
+        cursor = format!("&cursor={next}");
+    }
+    assert_eq!(seen.len(), 4);
+    ok(&desk.hana, answer(&for_hana, "approve")).await;
+    assert_eq!(waiting(&desk.hana).await, both);
+}
+
+#[tokio::test]
+async fn a_question_is_seen_by_those_it_concerns() {
+    let desk = Desk::open().await;
+    let carol = desk.server.agent("carol");
+    let worker = desk.server.agent("w1");
+    let mut question = refund();
+    (question["to"], question["workers"]) = (json!("hana"), json!(["w1"]));
+    let asked = ask(&desk.bot, question).await;
+    for client in [&desk.bot, &desk.hana, &worker, &desk.operator] {
+        ok(client, Call::get(at(&asked, ""))).await;
+    }
+    for client in [&carol, &desk.dana] {
+        let unseen = refused(client, Call::get(at(&asked, ""))).await;
+        assert_eq!(unseen.status, 404);
+        let listed = ok(client, Call::get("/v1/questions")).await;
+        assert_eq!(listed["items"], json!([]));
+    }
+    ok(&desk.hana, answer(&asked, "approve")).await;
+    for (filter, n) in [
+        ("status=answered", 1),
+        ("status=open", 0),
+        ("asker=bot", 1),
+        ("asker=w1", 0),
+        ("to_continue=true", 1),
+    ] {
+        let listed = ok(&worker, Call::get(format!("/v1/questions?{filter}"))).await;
+        assert_eq!(listed["items"].as_array().map(Vec::len), Some(n), "{filter}");
+    }
+    let both = Call::get("/v1/questions?waiting_for=me&status=open");
+    assert_eq!(refused(&worker, both).await.body["field"], "status");
+}
+
+#[tokio::test]
+async fn those_who_are_asked_are_told_and_so_is_the_asker() {
+    let desk = Desk::open().await;
+    let asked = ask(&desk.bot, refund()).await;
+    let told = async |client: &Client| {
+        let notices = ok(client, Call::get("/v1/notices")).await;
+        notices["questions"].as_array().map_or(Value::Null, |all| all[0]["kinds"].clone())
+    };
+    for client in [&desk.hana, &desk.dana] {
+        assert_eq!(told(client).await, json!(["question_asked"]));
+    }
+    assert_eq!(told(&desk.bot).await, Value::Null);
+    ok(&desk.hana, answer(&asked, "approve")).await;
+    assert_eq!(told(&desk.bot).await, json!(["question_answered"]));
+    let mute = json!({ "kinds": ["question_asked"] });
+    ok(&desk.hana, Call::put("/v1/notices/muted", mute)).await;
+    assert_eq!(told(&desk.hana).await, Value::Null);
+    let withdrawn = ask(&desk.bot, json!({ "to": "dana", "text": "Again?" })).await;
+    ok(&desk.bot, Call::post(at(&withdrawn, "/withdraw"), json!({}))).await;
+    let notices = ok(&desk.dana, Call::get("/v1/notices")).await;
+    let last = notices["questions"].as_array().and_then(|all| all.last()).expect("a notice");
+    assert_eq!(last["kinds"], json!(["question_asked", "question_withdrawn"]));
+}
+
+#[tokio::test]
+async fn the_command_line_asks_answers_and_goes_on() {
+    let desk = Desk::open().await;
+    let tokens = ["bot", "hana"].map(|name| desk.server.token(name, &[]));
+    let run = |token: &str, args: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_tasuki"))
+            .args(args)
+            .args(["--server", &format!("http://{}", desk.server.address())])
+            .env("TASUKI_TOKEN", token)
+            .output()
+            .expect("the executable runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("a text")
+    };
+    let [bot, hana] = &tokens;
+    let asked = run(
+        bot,
+        &[
+            "question",
+            "ask",
+            "Refund order 7?",
+            "--to",
+            "hana",
+            "--action",
+            "refund",
+            "--arguments",
+            r#"{"order":7}"#,
+            "--default",
+            "decline",
+            "--json",
+        ],
+    );
+    let asked: Value = serde_json::from_str(&asked).expect("JSON");
+    let id = asked["question_id"].as_str().expect("an id");
+    assert!(run(hana, &["todo"]).contains("Refund order 7?"));
+    assert!(run(hana, &["question", "list", "--mine"]).contains(id));
+    assert!(run(hana, &["inbox"]).contains("question_asked"));
+    let answered = run(hana, &["question", "answer", id, "--approve", "--note", "once"]);
+    assert!(answered.contains("agent:hana") && answered.contains("approve: once"), "{answered}");
+    assert!(run(bot, &["question", "show", id]).contains("unclaimed"));
+    let claimed = run(bot, &["question", "claim", id]);
+    assert!(claimed.contains(&format!("question-{id}")), "{claimed}");
+    run(bot, &["question", "renew", id, "--epoch", "1", "--lease", "2m"]);
+    let done = run(bot, &["question", "finish", id, "--epoch", "1", "--result", "done"]);
+    assert!(done.contains("finished"), "{done}");
+    assert_eq!(run(hana, &["todo"]), "nothing waits\n");
+}
