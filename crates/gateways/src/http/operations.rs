@@ -35,7 +35,7 @@ impl Operation {
 }
 
 /// The rows of each subject, in the order of the reference.
-const SUBJECTS: [&[Operation]; 18] = [
+const SUBJECTS: [&[Operation]; 19] = [
     &HANDOFFS,
     &CONVERSATIONS,
     &TRANSFERS,

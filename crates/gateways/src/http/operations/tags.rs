@@ -9,7 +9,7 @@ pub struct Tag {
     paths: &'static [&'static str],
 }
 
-pub const TAGS: [Tag; 13] = [
+pub const TAGS: [Tag; 14] = [
     Tag {
         name: "Handoffs",
         description: "A task moves to a new owner, from a draft to a closed record.",
