@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use protocol::agent::{Agent, Kind};
 use protocol::caller::{Caller, Role};
+use protocol::handoff::Status;
+use protocol::handoff::event::Event as HandoffEvent;
 use protocol::handoff::notices::{Form, Notice, NoticeKind, notices};
 use protocol::handoff::waits::Waiter;
 use protocol::ids::{AgentId, HandoffId, TeamspaceId};
@@ -32,6 +34,10 @@ pub const NOTICE_STEPS_MAX: usize = 32;
 /// The steps that are kept of a teamspace. Beyond it, the older half is left out.
 pub const NOTICE_TEAMSPACE_STEPS_MAX: usize = 100_000;
 
+/// Tasks that a coordinator gave to another agent during the work, whose first sender is told on.
+/// They are remembered until the handoff that followed is closed; past this many, no further ones.
+pub const NOTICE_REASSIGNED_MAX: usize = 10_000;
+
 /// After a start, this many entries of the ledger are read for notices.
 pub const NOTICE_ENTRIES_MAX: u64 = 500_000;
 
@@ -55,6 +61,9 @@ pub(crate) struct NoticeIndex {
 #[derive(Debug, Default)]
 struct Mailboxes {
     of: HashMap<TeamspaceId, TeamMailboxes>,
+    /// The handoffs that followed a reassigned one, whose sender is the agent that lost the work,
+    /// and the agent that first sent the task.
+    delegators: HashMap<HandoffId, AgentId>,
     /// The entries up to here were not looked at.
     begins_after: u64,
 }
@@ -243,7 +252,10 @@ impl Mailboxes {
         let entry = &followed.sequenced.entry;
         let Subject::Handoff(handoff) = entry.stream.subject else { return };
         let Some(Event::Handoff(event)) = followed.event() else { return };
-        for Notice { kind, to, form } in notices(event, &entry.actor) {
+        let mut all = notices(event, &entry.actor);
+        all.extend(self.to_the_delegator(handoff, event, &entry.actor));
+        self.remember_delegator(handoff, event);
+        for Notice { kind, to, form } in all {
             let reader = match (&to, form) {
                 // The message itself is the notice.
                 (_, Form::Message) => continue,
@@ -256,6 +268,46 @@ impl Mailboxes {
             let step = Step { seq, at, kind, form, actor };
             let team = self.of.entry(entry.stream.teamspace.clone()).or_default();
             team.add(reader, handoff, to, step);
+        }
+    }
+
+    /// What the agent is told that first sent a task which a coordinator reassigned: the same as
+    /// the sender of the handoff.
+    fn to_the_delegator(
+        &self,
+        handoff: HandoffId,
+        event: &HandoffEvent,
+        actor: &str,
+    ) -> Vec<Notice> {
+        let Some(delegator) = self.delegators.get(&handoff) else { return Vec::new() };
+        let (from, to) = event.parties();
+        if delegator == from || Some(delegator) == to {
+            return Vec::new();
+        }
+        // Its actor need not be told, but the delegator is not the sender.
+        let of_sender = notices(event, "system").into_iter().filter_map(|notice| {
+            let is_told = notice.to == Waiter::Agent(from.clone());
+            let form = match notice.form {
+                Form::Derived | Form::Message => Form::Derived,
+                Form::WithoutCoordinators => Form::WithoutCoordinators,
+            };
+            let to = Waiter::Agent(delegator.clone());
+            is_told.then_some(Notice { to, form, ..notice })
+        });
+        let is_own = actor.strip_prefix("agent:") == Some(delegator.as_str());
+        of_sender.filter(|_| !is_own).collect()
+    }
+
+    fn remember_delegator(&mut self, handoff: HandoffId, event: &HandoffEvent) {
+        let HandoffEvent::Closed(closed) = event else { return };
+        let known = self.delegators.remove(&handoff);
+        let Some(successor) = closed.reassigned_to else { return };
+        // Before the work began, the sender of the handoff sends the next one too.
+        let was_sender = (closed.from_status == Status::Activated).then(|| closed.from.clone());
+        if let Some(delegator) = known.or(was_sender)
+            && self.delegators.len() < NOTICE_REASSIGNED_MAX
+        {
+            self.delegators.insert(successor, delegator);
         }
     }
 
