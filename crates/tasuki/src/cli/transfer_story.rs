@@ -40,7 +40,7 @@ pub async fn print(client: &Client, id: &str, json: bool) -> Result<()> {
 async fn record(client: &Client, id: &str) -> Result<Option<Value>> {
     let path = format!("/v1/transfers?transfer={}", percent_encode(id));
     let answer = client.call(Call::get(path)).await?;
-    Ok(answer.success().ok().and_then(|mut page| page["items"].as_array_mut()?.pop()))
+    Ok(answer.success().ok().and_then(|mut page| page.get_mut("items")?.as_array_mut()?.pop()))
 }
 
 fn tell_replaced(record: &Value, now: Time) -> String {
