@@ -76,6 +76,7 @@ impl Queues<'_> {
 
     async fn dispatch_as_it_happens(self) -> Result<Infallible, SubmitError> {
         let clock = &self.engine.clock;
+        self.engine.flows.begin_after(self.engine.ledger().newest().await?);
         let mut follower = self.engine.follow_durably(LOOP).await?;
         let mut looks = self.look_everywhere().await?;
         let mut looked_at = clock.now();
@@ -107,7 +108,7 @@ impl Queues<'_> {
     ) -> Result<(), SubmitError> {
         loop {
             for followed in &page {
-                self.take_note(&followed.sequenced.entry, looks);
+                self.take_note(followed, looks);
             }
             if !is_full(&page) {
                 return Ok(());
@@ -117,13 +118,14 @@ impl Queues<'_> {
     }
 
     /// Somebody waits, or has become free, or is gone: the queues are looked through.
-    fn take_note(self, entry: &Entry, looks: &mut Looks) {
+    fn take_note(self, followed: &Followed, looks: &mut Looks) {
+        let entry = &followed.sequenced.entry;
         let teamspace = &entry.stream.teamspace;
         match &entry.stream.subject {
             Subject::Agent(id) => self.engine.roster.forget(teamspace, id),
             Subject::Conversation(_) if is_of_transfer(&entry.name) => {
                 self.engine.roster.apply(entry);
-                self.engine.flows.apply(entry);
+                self.engine.flows.apply(followed.seq(), entry);
             }
             Subject::Conversation(_)
             | Subject::Handoff(_)

@@ -165,6 +165,18 @@ impl Access<'_> {
         Ok(TransferPage { items, next: after })
     }
 
+    /// One transfer, if the caller may see it, also when a newer one has replaced it.
+    pub async fn transfer_for(
+        self,
+        caller: &Caller,
+        id: TransferId,
+    ) -> Result<Option<TransferRow>, StoreError> {
+        let own = self.own(caller).await?;
+        let row = self.engine.read().transfer(&caller.teamspace, id).await?;
+        let Some(row) = row else { return Ok(None) };
+        Ok(self.sees_row(caller, own.as_ref(), &row).await?.then_some(row))
+    }
+
     /// Participants of the conversation see all its transfers. People of the queue see the one that
     /// waits there.
     async fn sees_row(

@@ -162,6 +162,9 @@ async fn mute(client: &Client, kinds: &str, json: bool) -> Result<()> {
         false if kinds.is_empty() => output::remark("you are told everything that concerns you"),
         false => output::remark(&format!("you are not told any more: {}", kinds.join(", "))),
     }
+    if !json && answer["still_sent"].is_array() {
+        output::remark("but escalated comes all the same: all coordinators share that message");
+    }
     Ok(())
 }
 
@@ -390,9 +393,16 @@ fn print_notices(notices: &[Value], now: Time) {
         output::line(&format!("{}  {}", of("handoff_id"), names(&notice["kinds"])));
         output::line(&format!("  {}", of("title")));
         output::line(&format!("  {when} by {}; it is {}", of("actor"), of("status")));
+        if notice["replaced_by_handoff_id"].is_string() {
+            output::line(&format!("  replaced by {}", of("replaced_by_handoff_id")));
+        }
         for wait in notice["waiting_for"].as_array().into_iter().flatten() {
-            let actions = names(&wait["for"]);
-            output::line(&format!("  waits for {}: {actions}", output::clean(&text(wait, "who"))));
+            let (who, actions) = (output::clean(&text(wait, "who")), names(&wait["for"]));
+            let parts = if wait["parts"].is_array() { " of its parts" } else { "" };
+            output::line(&match actions.is_empty() {
+                true => format!("  waits for {who}"),
+                false => format!("  waits for {who}: {actions}{parts}"),
+            });
         }
     }
 }

@@ -256,7 +256,10 @@ fn negotiation(event: &str, actor: &str, data: &Value) -> String {
             format!("the part {child} was proposed again")
         }
         "handoff.sla_extended" => {
-            let stage = clean(data["stage"].as_str().unwrap_or_default());
+            let stage = match data["recall_only"] == true {
+                true => "the recall".to_owned(),
+                false => clean(data["stage"].as_str().unwrap_or_default()),
+            };
             let due = data["due"].as_str().and_then(|at| at.parse::<Time>().ok());
             let until = due.map_or_else(String::new, |due| format!(" until {due}"));
             format!("{actor} gave {stage} more time{until}{why}")

@@ -86,9 +86,14 @@ fn row(handoff: &Value, now: Time) -> Vec<String> {
     let waits = handoff["waiting_for"].as_array().into_iter().flatten().map(|wait| {
         let actions = wait["for"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let actions = actions.collect::<Vec<_>>().join(", ");
-        format!("{}: {actions}", wait["who"].as_str().unwrap_or("–"))
+        let who = wait["who"].as_str().unwrap_or("–");
+        let parts = if wait["parts"].is_array() { " of its parts" } else { "" };
+        if actions.is_empty() { who.to_owned() } else { format!("{who}: {actions}{parts}") }
     });
-    let until = handoff["due_at"].as_str().and_then(|at| at.parse().ok());
+    // The first limit that runs: that of the stage, or of a recall.
+    let limits = handoff["waiting_for"].as_array().into_iter().flatten();
+    let limits = limits.filter_map(|wait| wait["until"].as_str()?.parse::<Time>().ok());
+    let until = limits.min();
     vec![
         text("handoff_id"),
         text("title"),
@@ -96,4 +101,28 @@ fn row(handoff: &Value, now: Time) -> Vec<String> {
         waits.collect::<Vec<_>>().join("; "),
         until.map_or("–".to_owned(), |at| output::relative(at, now)),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// The limit of a recall comes before that of its stage.
+    #[test]
+    fn the_limit_that_comes_first_is_shown() {
+        let now = "2026-01-01T00:00:00.000Z".parse().unwrap();
+        let (soon, later) = ("2026-01-01T00:15:00Z", "2026-01-01T23:00:00Z");
+        let handoff = json!({
+            "handoff_id": "h", "title": "t", "from_agent": "a", "to_agent": "b", "due_at": later,
+            "waiting_for": [
+                { "who": "agent:b", "for": ["withdraw", "recall"], "parts": ["p"], "until": soon },
+                { "who": "parts", "for": [], "parts": ["p"], "until": later },
+                { "who": "coordinator", "for": ["close"], "until": null },
+            ],
+        });
+        let waits = "agent:b: withdraw, recall of its parts; parts; coordinator: close";
+        assert_eq!(row(&handoff, now)[3..], [waits, "in 15 min"]);
+    }
 }

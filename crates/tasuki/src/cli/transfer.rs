@@ -144,6 +144,9 @@ struct ListArgs {
     /// Only those in this state
     #[arg(long, value_parser = statuses())]
     status: Option<String>,
+    /// What rings for you now, with the epoch that the answer needs
+    #[arg(long, conflicts_with = "status")]
+    ringing_for_me: bool,
     /// How many conversations to look at, up to 200
     #[arg(long, value_name = "N", default_value_t = 200)]
     limit: usize,
@@ -220,6 +223,10 @@ pub async fn run(args: TransferArgs) -> Result<u8> {
     match args.command {
         TransferCommand::Show { id } => {
             transfer_story::print(asked.client, &id, asked.json).await?
+        }
+        TransferCommand::List(list) if list.ringing_for_me => {
+            let cursor = list.cursor.as_deref();
+            transfer_story::print_ringing(asked.client, list.limit, cursor, asked.json).await?;
         }
         TransferCommand::List(list) => {
             let path = list.path();

@@ -12,14 +12,88 @@ use crate::cli::transfer_view::{name_of, path_of, place, text};
 use crate::client::{Call, Client, percent_encode};
 use crate::output::{self, clean};
 
+const NOT_FOUND: u16 = 404;
+
 pub async fn print(client: &Client, id: &str, json: bool) -> Result<()> {
-    let answer = client.call(Call::get(path_of(id, ""))).await?.success()?;
+    let answer = client.call(Call::get(path_of(id, ""))).await?;
+    // A newer transfer of the conversation has replaced it: only its record is left.
+    if answer.status == NOT_FOUND
+        && let Some(record) = record(client, id).await?
+    {
+        match json {
+            true => output::json(&json!({ "transfer_id": id, "record": record })),
+            false => output::line(&tell_replaced(&record, now())),
+        }
+        return Ok(());
+    }
+    let answer = answer.success()?;
     if json {
         output::json(&answer);
         return Ok(());
     }
     let rung = rung(client, &answer).await?;
     output::line(&tell(&answer, rung.as_ref(), now()));
+    Ok(())
+}
+
+/// What happened to a transfer, if the caller may see it.
+async fn record(client: &Client, id: &str) -> Result<Option<Value>> {
+    let path = format!("/v1/transfers?transfer={}", percent_encode(id));
+    let answer = client.call(Call::get(path)).await?;
+    Ok(answer.success().ok().and_then(|mut page| page.get_mut("items")?.as_array_mut()?.pop()))
+}
+
+fn tell_replaced(record: &Value, now: Time) -> String {
+    let of = |name: &str| clean(&text(record, name));
+    let whom = record["customer"].as_str().map_or("a customer".to_owned(), clean);
+    let at = text(record, "requested_at").parse::<Time>().ok();
+    let when = at.map_or("–".to_owned(), |at| output::relative(at, now));
+    let mut lines = vec![
+        format!("A person for {whom}  [{}]; a newer transfer has replaced it", of("status")),
+        format!("  id            {}", of("transfer_id")),
+        format!("  conversation  {}", of("conversation_id")),
+        format!("  queue         {}", of("queue")),
+        format!("  asked for     by {}, {when}", of("requested_by")),
+    ];
+    lines.extend(transfer_record::tell(record, now));
+    lines.join("\n")
+}
+
+/// What rings for the caller now, and the customers whom its queues shall call.
+pub async fn print_ringing(
+    client: &Client,
+    limit: usize,
+    cursor: Option<&str>,
+    json: bool,
+) -> Result<()> {
+    let mut path = format!("/v1/transfers?ringing_for=me&limit={limit}");
+    if let Some(cursor) = cursor {
+        path.push_str(&format!("&cursor={}", percent_encode(cursor)));
+    }
+    let answer = client.call(Call::get(path)).await?.success()?;
+    if json {
+        output::json(&answer);
+        return Ok(());
+    }
+    let now = now();
+    let rows = answer["items"].as_array().into_iter().flatten().map(|one| {
+        let until = one["ringing"]["until"].as_str().and_then(|at| at.parse::<Time>().ok());
+        vec![
+            text(one, "transfer_id"),
+            one["customer"].as_str().unwrap_or("–").to_owned(),
+            text(one, "queue"),
+            one["epoch"].to_string(),
+            until.map_or("–".to_owned(), |at| output::relative(at, now)),
+        ]
+    });
+    output::list(&["transfer", "customer", "queue", "epoch", "until"], rows.collect());
+    let n_calls = answer["callbacks"].as_array().map_or(0, Vec::len);
+    if n_calls > 0 {
+        output::remark(&format!("{n_calls} to call back: `tasuki queue show`"));
+    }
+    if let Some(cursor) = answer["next_cursor"].as_str() {
+        output::remark(&format!("more with --cursor {}", clean(cursor)));
+    }
     Ok(())
 }
 
@@ -208,6 +282,15 @@ mod tests {
                 assert!(told.lines().any(|it| it == line), "{line} in {told}");
             }
         }
+        // A blind step brings no bundle; the record knows the customer.
+        let blind = json!({ "requested_by": "agent:bob", "record": { "customer": "Ana" } });
+        assert!(tell(&blind, None, now).starts_with("A person for Ana  ["));
+        // A replaced one is told by its record alone.
+        let record = json!({ "status": "completed", "customer": "Ana", "requested_by": "agent:bob",
+            "waited": "5s", "served_by": ["hana"], "handled": "5m" });
+        let told = tell_replaced(&record, now);
+        assert!(told.starts_with("A person for Ana  [completed]; a newer transfer"), "{told}");
+        assert!(told.contains("\n  served by     hana\n"), "{told}");
         // Another person's reason is not told as that of the first request.
         let passed = json!({ "requested_by": "agent:bob", "reason": "tax", "reason_by": "agent",
             "type": "blind" });

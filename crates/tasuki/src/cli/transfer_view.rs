@@ -30,5 +30,7 @@ pub fn text(value: &Value, name: &str) -> String {
 /// The customer's name, as far as people may see it.
 pub fn name_of(transfer: &Value) -> String {
     let name = transfer["bundle"]["identity"]["displayName"].as_str();
+    // A step that brings nothing along leaves the name to the record.
+    let name = name.or_else(|| transfer["record"]["customer"].as_str());
     name.unwrap_or("a customer").to_owned()
 }

@@ -169,6 +169,46 @@ async fn the_inbox_has_all_that_a_model_needs() {
     assert_eq!(forged.body["field"], "read_until");
 }
 
+/// The agent that first sent a task hears of it also when a coordinator gave it to another agent
+/// during the work.
+#[tokio::test]
+async fn a_reassigned_task_is_told_on_to_its_first_sender() {
+    let server = Server::start();
+    let [alice, bob, carl, dana] = ["alice", "bob", "carl", "dana"].map(|name| server.agent(name));
+    let lead = server.with_token(&server.token("lead", &["--role", "coordinator"]));
+    let first = initiate(&alice, "T-1", "bob").await;
+    for action in ["accept", "activate"] {
+        act(&bob, &first, action, json!({})).await;
+    }
+    read(&alice).await;
+    let to = |agent: &str| json!({ "to_agent": agent, "why": "it takes too long" });
+    let second = act(&lead, &first, "reassign", to("carl")).await["new_handoff_id"].clone();
+    let page = ok(&alice, Call::get("/v1/notices")).await;
+    assert_eq!(shown(&page), ["T-1: reassigned"]);
+    assert_eq!(page["items"][0]["replaced_by_handoff_id"], second);
+    read(&alice).await;
+    let second = second.as_str().expect("an id").to_owned();
+    for action in ["accept", "activate"] {
+        act(&carl, &second, action, json!({})).await;
+    }
+    assert_eq!(read(&alice).await, ["T-1: accepted, activated"]);
+    let of_bob = ["T-1: proposed, reassigned", "T-1: accepted, activated"];
+    assert_eq!(told(&bob).await, of_bob, "the owner before is the sender now");
+    // Once more: it is still alice who sent the task.
+    let third = act(&lead, &second, "reassign", to("dana")).await["new_handoff_id"].clone();
+    let page = ok(&alice, Call::get("/v1/notices")).await;
+    assert_eq!(page["items"][0]["replaced_by_handoff_id"], third);
+    read(&alice).await;
+    let third = third.as_str().expect("an id").to_owned();
+    let why = json!({ "reason": "capacity_unavailable", "detail": "busy" });
+    act(&dana, &third, "reject", why).await;
+    assert_eq!(read(&alice).await, ["T-1: rejected"]);
+    // What all coordinators share, one of them cannot mute.
+    let mute = Call::put("/v1/notices/muted", json!({ "kinds": ["escalated", "closed"] }));
+    assert_eq!(ok(&lead, mute.clone()).await["still_sent"], json!(["escalated"]));
+    assert_eq!(ok(&bob, mute).await["still_sent"], Value::Null);
+}
+
 /// An escalation is told to the sender, unless a coordinator is there to hear of it.
 #[tokio::test]
 async fn a_sender_hears_of_an_escalation_where_there_is_no_coordinator() {

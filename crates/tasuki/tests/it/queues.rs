@@ -70,8 +70,22 @@ async fn all_queues_are_seen_with_who_waits_and_who_is_there() {
     assert_eq!((&default["mode"], &default["target"]), (&json!("pick"), &json!("45s")));
     assert_eq!((&default["n_waiting"], &default["n_available"]), (&json!(2), &json!(1)));
     assert!(default["longest_wait"].is_string(), "{default}");
+    let whole = ok(&hana, Call::get("/v1/queues/bills")).await;
+    let settings = &whole["settings"];
+    assert_eq!((&settings["rings"], &settings["target"]), (&json!(20), &json!("20s")));
     assert_eq!(default["people"][0]["agent"], "hana");
     assert_eq!(default["people"][0]["presence"], "available");
+    // What rings for a person does not wait: neither figure counts it.
+    let waiting = items(&hana, "/v1/transfers?status=queued").await;
+    for (transfer, n_left) in waiting.iter().zip([1, 0]) {
+        act(&hana, transfer, "pickup", json!({ "epoch": 2 })).await;
+        let default = ok(&hana, Call::get("/v1/queues/default")).await;
+        assert_eq!(default["n_waiting"], n_left);
+        assert_eq!(default["longest_wait"].is_string(), n_left > 0, "{default}");
+    }
+    for transfer in &waiting {
+        act(&hana, transfer, "decline", json!({ "epoch": 2 })).await;
+    }
     // A bot sees how many, not who; a coordinator and an operator see all.
     let of_bob = items(&desk.bob, "/v1/queues").await;
     assert_eq!((&of_bob[2]["n_waiting"], &of_bob[2]["people"]), (&json!(2), &Value::Null));
@@ -102,6 +116,7 @@ async fn transfers_are_found_by_whom_they_concern() {
     act(&ivan, &third, "pickup", json!({ "epoch": 5 })).await;
     let [first, second, third] =
         [first, second, third].map(|it| it["transfer_id"].as_str().expect("an id").to_owned());
+    let by_id = format!("?transfer={first}");
     let by_conversation = format!("?conversation={}", desk.conversation);
     let none: [&String; 0] = [];
     for (filter, expected) in [
@@ -114,6 +129,8 @@ async fn transfers_are_found_by_whom_they_concern() {
         (by_conversation.as_str(), vec![&third, &first]),
         ("?until=2020-01-01T00:00:00Z", none.to_vec()),
         ("?since=2020-01-01T00:00:00Z&status=queued", vec![&second]),
+        (by_id.as_str(), vec![&first]),
+        ("?transfer=01938c2e-0000-7000-8000-0000000000f1", none.to_vec()),
     ] {
         let path = format!("/v1/transfers{filter}");
         let found = ids(&items(&desk.operator, &path).await, "transfer_id");
@@ -137,6 +154,7 @@ async fn transfers_are_found_by_whom_they_concern() {
     let stranger = desk.server.agent("carol");
     ok(&desk.operator, Call::put("/v1/agents/carol", json!({ "kind": "worker" }))).await;
     assert!(items(&stranger, "/v1/transfers").await.is_empty());
+    assert!(items(&stranger, &format!("/v1/transfers{by_id}")).await.is_empty());
     assert_eq!(items(&desk.bob, "/v1/transfers").await.len(), 3);
     let answer = refused(&desk.customer, Call::get("/v1/transfers")).await;
     assert_eq!(answer.body["code"], "not_allowed");
@@ -156,6 +174,7 @@ async fn what_rings(desk: &Desk, (hana, ivan): (&Client, &Client), third: &str) 
     for (path, field) in [
         ("/v1/transfers?ringing_for=hana", "ringing_for"),
         ("/v1/transfers?ringing_for=me&status=queued", "status"),
+        ("/v1/transfers?transfer=first", "transfer"),
         ("/v1/transfers?status=lost", "status"),
         ("/v1/transfers?since=yesterday", "since"),
         ("/v1/transfers?limit=0", "limit"),
@@ -404,9 +423,15 @@ async fn news_of_a_queue_say_what_a_pickup_needs_and_places_move_up() {
     assert_eq!(second["queue_position"], 2);
     let told = until_place(&mut waiting, 2).await;
     assert_eq!(told["status"], "queued");
+    // So does a subscription that began after the wait, and it is told the place at once.
+    let mut late = Socket::open(&desk.server, &token).await;
+    late.ok(json!({ "do": "subscribe" })).await;
+    until_place(&mut late, 2).await;
     act(&hana, &first, "pickup", json!({ "epoch": 2, "accept": true })).await;
-    let told = until_place(&mut waiting, 1).await;
-    assert_eq!(told["requestId"], second["transfer_id"]);
+    for socket in [&mut waiting, &mut late] {
+        let told = until_place(socket, 1).await;
+        assert_eq!(told["requestId"], second["transfer_id"]);
+    }
 
     // A callback is told with its queue.
     let path = format!("/v1/conversations/{}/callbacks", desk.conversation);

@@ -45,9 +45,14 @@ struct Measured {
 }
 
 impl Flows {
+    /// Says up to which entry an earlier process has counted answers.
+    pub fn begin_after(&self, newest: u64) {
+        self.times().begin_after(newest);
+    }
+
     /// Updates the measurements with an entry about a transfer.
-    pub fn apply(&self, entry: &Entry) {
-        self.times().apply(entry);
+    pub fn apply(&self, seq: u64, entry: &Entry) {
+        self.times().apply(seq, entry);
         #[derive(Deserialize)]
         struct Body {
             transfer: TransferId,

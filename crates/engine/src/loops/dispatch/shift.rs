@@ -3,11 +3,15 @@
 use protocol::ids::{AgentId, ConversationId, TeamspaceId};
 use protocol::queue::{EstimatedWait, estimate};
 use protocol::time::Time;
-use protocol::transfer::Transfer;
+use protocol::transfer::{Status, Transfer};
 
 use crate::loops::Queues;
-use crate::ports::store::{Listed, StoreError, StoreReads};
+use crate::ports::store::{Listed, StoreError, StoreReads, WAITING_COUNT_MAX};
 use crate::ports::transfers::{TransferList, TransfersOf};
+
+/// Transfers that are read for the one that waits longest: a few at first, as few ring at once,
+/// then as many as are counted.
+const WAITS_READ: [usize; 2] = [8, WAITING_COUNT_MAX];
 
 /// The people of a queue who are there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +22,7 @@ pub struct Shift {
 }
 
 impl Queues<'_> {
-    /// How many conversations wait in a queue.
+    /// How many conversations wait in a queue. One that rings for a person does not wait.
     pub async fn n_waiting(
         self,
         teamspace: &TeamspaceId,
@@ -37,16 +41,26 @@ impl Queues<'_> {
         self.engine.store.waiting(teamspace, queue, None, limit).await
     }
 
-    /// Since when the customer waits who has waited longest in a queue, also while it rings.
+    /// Since when the customer waits who has waited longest in a queue, of those for whom no person
+    /// is rung.
     pub async fn longest_waits_since(
         self,
         teamspace: &TeamspaceId,
         queue: &AgentId,
     ) -> Result<Option<Time>, StoreError> {
-        let (teamspace, of) = (teamspace.clone(), TransfersOf::WaitingIn(queue.clone()));
-        let list = TransferList { teamspace, of, after: None, limit: 1 };
-        let first = self.engine.store.transfers(list).await?.pop();
-        Ok(first.and_then(|first| first.record.waiting_since))
+        for limit in WAITS_READ {
+            let (teamspace, of) = (teamspace.clone(), TransfersOf::WaitingIn(queue.clone()));
+            let list = TransferList { teamspace, of, after: None, limit };
+            let rows = self.engine.store.transfers(list).await?;
+            let first = rows.iter().find(|row| row.record.status == Status::Queued);
+            if let Some(first) = first {
+                return Ok(first.record.waiting_since);
+            }
+            if rows.len() < limit {
+                break;
+            }
+        }
+        Ok(None)
     }
 
     /// The conversations whose customers a queue shall call, the next one first, at most `limit`.

@@ -11,7 +11,8 @@ use protocol::step::{Command, State as Aggregate};
 use protocol::time::Span;
 use protocol::warning::Warning;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::ser::Error;
+use serde::{Serialize, Serializer};
 
 use crate::http::conversations::callbacks;
 use crate::http::conversations::callbacks::CallbackView;
@@ -39,9 +40,9 @@ pub struct QueueView {
     /// When it opens next, if it is closed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub opens_at: Option<String>,
-    /// How many wait; counting ends at 1,000.
+    /// How many wait and are not rung for a person now; counting ends at 1,000.
     pub n_waiting: usize,
-    /// How long the customer waits who has waited longest; also while it rings.
+    /// How long the customer has waited who has waited longest, of those for whom it does not ring.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub longest_wait: Option<Span>,
     /// People of the queue who take conversations now.
@@ -56,6 +57,8 @@ pub struct QueueView {
     /// coordinators only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub callbacks: Option<Vec<CallbackView>>,
+    /// All of them, also where they were not set.
+    #[serde(serialize_with = "with_defaults")]
     pub settings: Settings,
     /// After a change: what does not work at present.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -77,9 +80,9 @@ pub struct QueueSummary {
     pub wanted: Wanted,
     /// Within this time a person should answer.
     pub target: Span,
-    /// How many wait; counting ends at 1,000.
+    /// How many wait and are not rung for a person now; counting ends at 1,000.
     pub n_waiting: usize,
-    /// How long the customer waits who has waited longest; also while it rings.
+    /// How long the customer has waited who has waited longest, of those for whom it does not ring.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub longest_wait: Option<Span>,
     /// People of the queue who take conversations now.
@@ -96,6 +99,14 @@ pub struct PersonView {
     pub agent: String,
     pub identity: AgentIdentity,
     pub presence: Presence,
+}
+
+/// Settings leave out what is at its default, as the ledger does. A reader wants to see it.
+fn with_defaults<S: Serializer>(settings: &Settings, to: S) -> Result<S::Ok, S::Error> {
+    let mut shown = serde_json::to_value(settings).map_err(S::Error::custom)?;
+    shown["rings"] = settings.rings.into();
+    shown["target"] = serde_json::to_value(settings.target).map_err(S::Error::custom)?;
+    shown.serialize(to)
 }
 
 pub async fn list(

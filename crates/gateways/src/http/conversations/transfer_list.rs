@@ -7,7 +7,7 @@ use engine::ports::transfers::TransferFilter;
 use protocol::caller::Caller;
 use protocol::conversation;
 use protocol::form;
-use protocol::ids::{AgentId, ConversationId};
+use protocol::ids::{AgentId, ConversationId, TransferId};
 use protocol::step::State as Aggregate;
 use protocol::time::Time;
 use protocol::transfer::Status;
@@ -34,6 +34,9 @@ const RINGING: &str = "ringing";
 pub struct TransfersInput {
     #[serde(default)]
     pub status: Option<Status>,
+    /// Only this one, also when a newer one of its conversation has replaced it.
+    #[serde(default)]
+    pub transfer: Option<TransferId>,
     /// Only those that wait in this queue, or waited there last.
     #[serde(default)]
     pub queue: Option<AgentId>,
@@ -85,9 +88,17 @@ pub async fn list(
         return ringing(&gateway, &caller, &input, limit).await.map(Json);
     }
     let after = cursors::row_before(&gateway, &caller, LIST, input.cursor.as_deref())?;
-    let TransfersInput { status, queue, agent, conversation, since, until, .. } = input;
+    let TransfersInput { status, transfer, queue, agent, conversation, since, until, .. } = input;
     let filter = TransferFilter { status, queue, agent, conversation, since, until };
-    let page = gateway.engine.access().transfers_for(&caller, filter, after, limit).await?;
+    let access = gateway.engine.access();
+    let page = match transfer {
+        Some(id) => {
+            let found = access.transfer_for(&caller, id).await?;
+            let items = found.into_iter().filter(|row| filter.matches(row)).collect();
+            engine::read::transfers::TransferPage { items, next: None }
+        }
+        None => access.transfers_for(&caller, filter, after, limit).await?,
+    };
     let (reader, now) = (reader(&gateway, &caller).await?, gateway.engine.clock().now());
     let mut items = Vec::with_capacity(page.items.len());
     for row in &page.items {
@@ -140,13 +151,23 @@ async fn ringing(
 }
 
 fn check_alone(input: &TransfersInput) -> Result<(), Problem> {
-    let TransfersInput { status, queue, agent, conversation, since, until, ringing_for, .. } =
-        input;
+    let TransfersInput {
+        status,
+        transfer,
+        queue,
+        agent,
+        conversation,
+        since,
+        until,
+        ringing_for,
+        ..
+    } = input;
     if ringing_for.as_deref() != Some("me") {
         return Err(Problem::schema_invalid("ringing_for", "me"));
     }
     let others = [
         ("status", status.is_some()),
+        ("transfer", transfer.is_some()),
         ("queue", queue.is_some()),
         ("agent", agent.is_some()),
         ("conversation", conversation.is_some()),

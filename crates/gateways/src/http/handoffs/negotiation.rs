@@ -54,7 +54,7 @@ pub struct WithdrawInput {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExtendSlaInput {
-    /// The new time at which the current stage is overdue.
+    /// The new time at which the current stage, or its recall, is overdue.
     pub due: Time,
     #[schemars(transform = form::text(NOTES_BYTES_MAX))]
     pub why: String,

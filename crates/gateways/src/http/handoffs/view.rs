@@ -89,6 +89,10 @@ pub struct WaitView {
     /// The actions that they can take.
     #[serde(rename = "for")]
     pub actions: &'static [&'static str],
+    /// The delegated parts that they take these actions on, or that must end; absent when it is
+    /// this handoff.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<String>,
     pub since: String,
     /// When it is, or was, overdue.
     pub until: Option<String>,
@@ -104,6 +108,7 @@ fn wait(wait: &Wait) -> WaitView {
     WaitView {
         who: wait.who.describe(),
         actions: wait.actions,
+        parts: wait.parts.iter().map(ToString::to_string).collect(),
         since: wait.since.to_string(),
         until: wait.until.map(|until| until.to_string()),
         then: wait.then.as_str(),

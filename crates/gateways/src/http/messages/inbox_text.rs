@@ -75,6 +75,9 @@ fn add_notices(text: &mut String, notices: &NoticesView) {
         let kinds = kinds.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(", ");
         let _ = writeln!(text, "\nnotice {number} of {of}: handoff {}", handoff.handoff_id);
         let _ = writeln!(text, "{kinds}; last at {at} by {actor}; now {}", handoff.status);
+        if let Some(successor) = &handoff.replaced_by_handoff_id {
+            let _ = writeln!(text, "replaced by handoff {successor}");
+        }
         add_title(text, handoff);
     }
     if let Some(until) = notices.until.as_ref().filter(|_| of > 0) {
@@ -89,8 +92,14 @@ fn add_waiting(text: &mut String, waiting: &[HandoffInBrief], has_more: bool) {
         let _ = writeln!(text, "\nwaits for you, {number} of {of}: handoff {}", handoff.handoff_id);
         for wait in &handoff.waiting_for {
             let until = wait.until.as_ref().map(|until| format!(", until {until}"));
-            let actions = wait.actions.join(", ");
-            let _ = writeln!(text, "{}: {actions}{}", wait.who, until.unwrap_or_default());
+            let actions = match (wait.actions.is_empty(), wait.parts.is_empty()) {
+                (true, _) => String::new(),
+                (false, true) => format!(": {}", wait.actions.join(", ")),
+                (false, false) => {
+                    format!(": {} of {}", wait.actions.join(", "), wait.parts.join(", "))
+                }
+            };
+            let _ = writeln!(text, "{}{actions}{}", wait.who, until.unwrap_or_default());
         }
         add_title(text, handoff);
     }

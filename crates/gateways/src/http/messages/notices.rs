@@ -7,10 +7,12 @@ use engine::read::notices::{About, NoticePage, Told};
 use engine::read::query::Item;
 use protocol::agent::Command;
 use protocol::form;
+use protocol::handoff::Handoff;
 use protocol::handoff::notice_kind::NoticeKind;
+use protocol::handoff::state::Note;
 use protocol::handoff::waits::{OpenFilter, WaitingFor};
 use protocol::hidden;
-use protocol::ids::AgentId;
+use protocol::ids::{AgentId, HandoffId};
 use protocol::ledger::{Stream, Subject};
 use protocol::question::{Question, Status as QuestionStatus};
 use protocol::rejection::Rejection;
@@ -74,6 +76,10 @@ pub struct NoticesView {
     pub is_incomplete: bool,
     /// The kinds that you do not want.
     pub muted: Vec<NoticeKind>,
+    /// Those of them that you get all the same: `escalated` for a coordinator, because it is a
+    /// message in the mailbox that all coordinators share.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub still_sent: Vec<NoticeKind>,
 }
 
 /// What the caller is told about one handoff.
@@ -119,6 +125,9 @@ pub struct HandoffInBrief {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to_agent: Option<String>,
     pub status: String,
+    /// The handoff that replaced it, if a coordinator reassigned it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replaced_by_handoff_id: Option<String>,
     /// What it waits for now, the next step first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waiting_for: Vec<WaitView>,
@@ -194,9 +203,12 @@ pub async fn told(
         Some(own) => agent(gateway, &caller.teamspace, own).await?,
         None => None,
     };
-    let muted = own.map(|own| own.notices.muted.into_iter().collect()).unwrap_or_default();
+    let muted: Vec<_> = own.map(|own| own.notices.muted.into_iter().collect()).unwrap_or_default();
+    let is_shared = |kind: &NoticeKind| *kind == NoticeKind::Escalated && caller.is_coordinator();
+    let still_sent = muted.iter().copied().filter(is_shared).collect();
     let until = until.map(|until| cursors::event(gateway, &caller.teamspace, until));
-    Ok(NoticesView { items, questions, until, has_more, is_incomplete, muted })
+    let page = NoticesView { items, questions, until, has_more, is_incomplete, muted, still_sent };
+    Ok(page)
 }
 
 /// The handoffs that wait for the caller, and whether there are more.
@@ -245,7 +257,15 @@ fn in_brief(item: &Item) -> Option<HandoffInBrief> {
         from_agent: handoff.from().to_string(),
         to_agent: handoff.to().map(ToString::to_string),
         status: handoff.status().to_string(),
+        replaced_by_handoff_id: successor(handoff).map(|id| id.to_string()),
         waiting_for: waiting_for(handoff),
+    })
+}
+
+fn successor(handoff: &Handoff) -> Option<HandoffId> {
+    handoff.notes().iter().find_map(|note| match note {
+        Note::Closure(closed) => closed.reassigned_to,
+        Note::Rejection(_) | Note::Escalation(_) => None,
     })
 }
 

@@ -18,13 +18,14 @@ pub const PLACES_EVERY: Span = Span::from_millis(5_000);
 pub struct Places {
     own: Stream,
     told: Option<u64>,
-    /// Another conversation may have left the queue.
+    /// Another conversation may have left the queue, or no place was told yet.
     is_stale: bool,
 }
 
 impl Places {
     pub fn new(own: Stream) -> Self {
-        Self { own, told: None, is_stale: false }
+        // The conversation may wait already: its entries are from before the subscription.
+        Self { own, told: None, is_stale: true }
     }
 
     pub fn is_stale(&self) -> bool {

@@ -110,7 +110,7 @@ pub async fn begin(
         .clone()
         .zip(listener(caller))
         .map(|(stream, who)| gateway.typing.listen(stream, who, news.clone()));
-    let following = Following {
+    let mut following = Following {
         gateway: gateway.clone(),
         of: json!(id).to_string(),
         view,
@@ -123,6 +123,10 @@ pub async fn begin(
         room: gateway.streams.unread_room(asker),
         held: None,
     };
+    if after >= newest {
+        // Before the answer, so that what happens next is told by its own entry.
+        following.push_own_place().await?;
+    }
     let (lane, teamspace) = (Arc::clone(&gateway.slow_lane), following.teamspace.clone());
     let task = lane.spawn(teamspace, following.run(stream, after, newest));
     let cursor = cursors::moving_place(gateway, &caller.teamspace, after);
@@ -203,6 +207,10 @@ impl Following {
         let mut follower = ledger.follow_teamspace(&self.teamspace, cursor);
         let clock = Arc::clone(self.gateway.engine.clock());
         let mut place_due = clock.sleep(PLACE_EVERY);
+        // What waited before the subscription hears its place at once, not with the next change.
+        if let Err(ended) = self.say_place_at_first().await {
+            return ended;
+        }
         let mut news_due = clock.sleep(PLACES_EVERY);
         loop {
             let is_stale = self.places.as_ref().is_some_and(Places::is_stale);
@@ -264,10 +272,21 @@ impl Following {
         Ok(())
     }
 
-    /// Others have left the queue in which the conversation waits.
+    async fn say_place_at_first(&mut self) -> Result<(), Ended> {
+        if self.places.as_ref().is_some_and(Places::is_stale) {
+            self.say_own_place().await?;
+        }
+        self.hand_on().await
+    }
+
     async fn say_own_place(&mut self) -> Result<(), Ended> {
+        self.push_own_place().await.map_err(|_problem| Ended::Failed)
+    }
+
+    /// The place of the conversation, if it waits and was not told that place.
+    async fn push_own_place(&mut self) -> Result<(), Problem> {
         let Some(places) = &mut self.places else { return Ok(()) };
-        let news = places.news(&self.gateway).await.map_err(|_problem| Ended::Failed)?;
+        let news = places.news(&self.gateway).await?;
         if let Some(mut frame) = news {
             frame["of"] = serde_json::from_str(&self.of).unwrap_or(Value::Null);
             self.push(frame.to_string());

@@ -62,8 +62,8 @@ pub const DESCRIPTIONS: [(&str, &str); 25] = [
     ),
     (
         "extend_sla",
-        "The new limit must lie in the future. A stage that was overdue can be overdue \
-         again.",
+        "Each limit that ends before the new time moves there: that of the stage, and that of \
+         an open recall. None is shortened. What was overdue can be overdue again.",
     ),
     (
         "delegate_handoff",
