@@ -63,6 +63,9 @@ const RENAMED: [(&str, &str); 46] = [
     ("work_state.status", "work-status"),
 ];
 
+/// Fields whose parts have no flags of their own, and are typed without their names.
+const WHOLES: [&str; 2] = ["evidence", "quotas"];
+
 /// Fields that the server quotes in its sentences, with the flags for them.
 const QUOTED: [(&str, &str); 6] = [
     ("set `return`", "set --return"),
@@ -130,9 +133,8 @@ impl Names {
 
     /// The flag for a whole value of which the field is a part: `--set` for one of the quotas.
     fn of_whole(&self, field: &str) -> Option<&str> {
-        let end = field.find(['.', '['])?;
-        let whole = &field[..end];
-        self.renamed(whole).or_else(|| self.shown(whole))
+        let whole = &field[..field.find(['.', '['])?];
+        WHOLES.contains(&whole).then(|| self.renamed(whole).or_else(|| self.shown(whole)))?
     }
 
     fn renamed(&self, path: &str) -> Option<&str> {

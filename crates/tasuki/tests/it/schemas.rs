@@ -36,7 +36,7 @@ const OF_FORM: [&str; 4] = ["graph_invalid", "json_invalid", "payload_too_large"
 
 /// Rules about several values together, or about a value and the state of the server. No schema
 /// expresses them; docs/gateways/http.md lists them.
-const RELATIONS: [&str; 67] = [
+const RELATIONS: [&str; 68] = [
     "`*` alone, or names",
     "a graph that was saved",
     "a human; a",
@@ -45,6 +45,7 @@ const RELATIONS: [&str; 67] = [
     "an offer that differs",
     "a person or a queue",
     "a queue;",
+    "a shift that does not overlap",
     "a stored file that you uploaded",
     "a time at most 30 days ahead",
     "a time in the future",
