@@ -302,14 +302,8 @@ fn decide(
         (Subject::Session(id), state, Command::Session(asked)) => {
             session::decide(id, state.and_then(State::as_session), asked, context).map(sessions)
         }
-        (Subject::Webhook(_), state, Command::Webhook(asked)) => {
-            let event = webhook::decide(state.and_then(State::as_webhook), asked, context)?;
-            Ok(Decided::events(event.map(Event::Webhook)))
-        }
-        (Subject::Question(_), state, Command::Question(asked)) => {
-            let event = question::decide(state.and_then(State::as_question), asked, context)?;
-            Ok(Decided::events(event.map(Event::Question)))
-        }
+        (Subject::Webhook(_), state, Command::Webhook(it)) => decide_webhook(state, it, context),
+        (Subject::Question(_), state, Command::Question(it)) => decide_question(state, it, context),
         (
             Subject::Handoff(_)
             | Subject::Agent(_)
@@ -420,4 +414,22 @@ fn decide_subscription(
     let known = if let Some(State::Subscription(known)) = state { Some(&**known) } else { None };
     let events = subscription::decide(known, command, context)?;
     Ok(Decided::events(events.into_iter().map(Event::Subscription)))
+}
+
+fn decide_webhook(
+    state: Option<&State>,
+    command: &webhook::Command,
+    context: Context<'_>,
+) -> Result<Decided, Rejection> {
+    let event = webhook::decide(state.and_then(State::as_webhook), command, context)?;
+    Ok(Decided::events(event.map(Event::Webhook)))
+}
+
+fn decide_question(
+    state: Option<&State>,
+    command: &question::Command,
+    context: Context<'_>,
+) -> Result<Decided, Rejection> {
+    let event = question::decide(state.and_then(State::as_question), command, context)?;
+    Ok(Decided::events(event.map(Event::Question)))
 }

@@ -49,6 +49,7 @@ pages! {
     ledger: "docs/ledger.md",
     mailbox: "docs/mailbox.md",
     operations: "docs/operations.md",
+    questions: "docs/questions.md",
     queues: "docs/queues.md",
     readme: "README.md",
     roles: "docs/roles.md",
