@@ -309,14 +309,9 @@ fn decide(
         (Subject::Session(id), state, Command::Session(asked)) => {
             session::decide(id, state.and_then(State::as_session), asked, context).map(sessions)
         }
-        (Subject::File(_), state, Command::File(asked)) => decide_file(state, asked, context),
-        (Subject::Webhook(_), state, Command::Webhook(asked)) => {
-            decide_webhook(state, asked, context)
-        }
-        (Subject::Question(_), state, Command::Question(asked)) => {
-            let event = question::decide(state.and_then(State::as_question), asked, context)?;
-            Ok(Decided::events(event.map(Event::Question)))
-        }
+        (Subject::File(_), state, Command::File(it)) => decide_file(state, it, context),
+        (Subject::Webhook(_), state, Command::Webhook(it)) => decide_webhook(state, it, context),
+        (Subject::Question(_), state, Command::Question(it)) => decide_question(state, it, context),
         (
             Subject::Handoff(_)
             | Subject::Agent(_)
@@ -446,4 +441,13 @@ fn decide_file(
 ) -> Result<Decided, Rejection> {
     let events = file::decide(state.and_then(State::as_file), command, context)?;
     Ok(Decided::events(events.into_iter().map(Event::File)))
+}
+
+fn decide_question(
+    state: Option<&State>,
+    command: &question::Command,
+    context: Context<'_>,
+) -> Result<Decided, Rejection> {
+    let event = question::decide(state.and_then(State::as_question), command, context)?;
+    Ok(Decided::events(event.map(Event::Question)))
 }

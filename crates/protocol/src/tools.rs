@@ -3,9 +3,9 @@
 //! A model asks for a handoff by calling a tool. [`definitions`] makes the tools, [`calls`] reads
 //! the model's calls, [`answers`] decides which handoff of a turn counts and gives every call its
 //! result, [`history`] adds them to a history, [`transcript`] makes one of a conversation,
-//! [`detect`] finds the handoffs in one, and [`check`]
-//! says whether a provider would accept it. [`ask`] asks a human. All of it is a function of JSON input. Who holds a
-//! conversation, and who may take it, is decided elsewhere.
+//! [`detect`] finds the handoffs in one, and [`check`] says whether a provider would accept it.
+//! [`ask`] asks a human. All of it is a function of JSON input. Who holds a conversation, and who
+//! may take it, is decided elsewhere.
 
 pub mod answers;
 pub mod ask;

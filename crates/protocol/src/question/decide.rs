@@ -64,6 +64,9 @@ fn check_given(
         }
         (Decision::Text, Kind::Text) => {
             let is_text = |it: &String| !it.trim().is_empty() && it.len() <= ANSWER_BYTES_MAX;
+            if text.is_none() {
+                return invalid("text", "to be given for `text`".to_owned());
+            }
             if !text.as_ref().is_some_and(is_text) {
                 let expected =
                     format!("text that is not blank, of at most {ANSWER_BYTES_MAX} bytes");

@@ -55,14 +55,10 @@ pub fn evolve(
         (Subject::Subscription(_), state, Event::Subscription(event)) => {
             evolve_subscription(state, event)
         }
-        (Subject::Session(id), state, Event::Session(event)) => {
-            evolve_session(id, state, event, at)
-        }
+        (Subject::Session(id), state, Event::Session(it)) => evolve_session(id, state, it, at),
         (Subject::Webhook(_), state, Event::Webhook(event)) => evolve_webhook(state, event, at),
-        (Subject::File(_), state, Event::File(event)) => evolve_file(state, event, at),
-        (Subject::Question(id), state, Event::Question(event)) => {
-            evolve_question(*id, state, event, at)
-        }
+        (Subject::File(_), state, Event::File(it)) => evolve_file(state, it, at),
+        (Subject::Question(id), state, Event::Question(it)) => evolve_question(*id, state, it, at),
         (
             Subject::Handoff(_)
             | Subject::Agent(_)

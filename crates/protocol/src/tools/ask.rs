@@ -32,7 +32,6 @@ pub struct AskResult {
 
 /// The tool. Who is asked is an argument; without it, the default queue is.
 pub fn tool() -> Tool {
-    let text = |about: &str, max: usize| json!({ "type": "string", "description": about, "maxLength": max });
     let options = json!({
         "type": "array", "items": text("One option, on one line", OPTION_BYTES_MAX),
         "maxItems": OPTIONS_MAX, "description": "For `choose`: the answers to choose from",
@@ -66,6 +65,10 @@ pub fn tool() -> Tool {
             "additionalProperties": false,
         }),
     }
+}
+
+fn text(about: &str, bytes_max: usize) -> Value {
+    json!({ "type": "string", "description": about, "maxLength": bytes_max })
 }
 
 /// The calls of the tool in an assistant's message. All others are left to the program.

@@ -52,6 +52,7 @@ pages! {
     mailbox: "docs/mailbox.md",
     openai_agents: "docs/openai-agents.md",
     operations: "docs/operations.md",
+    questions: "docs/questions.md",
     queues: "docs/queues.md",
     readme: "README.md",
     roles: "docs/roles.md",

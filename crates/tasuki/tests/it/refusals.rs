@@ -6,6 +6,7 @@ mod conversations;
 mod form;
 mod grids;
 mod messages;
+mod questions;
 mod row;
 mod world;
 
@@ -37,6 +38,7 @@ async fn every_refusal_has_its_code_and_changes_nothing() {
         form::MANAGING,
         form::ACP,
         messages::MESSAGES,
+        questions::QUESTIONS,
         conversations::CONVERSATIONS,
     ];
     let mut rows: Vec<Row> = tables.iter().flat_map(|table| row::rows(table)).collect();

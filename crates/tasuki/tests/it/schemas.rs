@@ -36,10 +36,12 @@ const OF_FORM: [&str; 4] = ["graph_invalid", "json_invalid", "payload_too_large"
 
 /// Rules about several values together, or about a value and the state of the server. No schema
 /// expresses them; docs/gateways/http.md lists them.
-const RELATIONS: [&str; 68] = [
+const RELATIONS: [&str; 75] = [
     "`*` alone, or names",
+    "2 to 32 options for `choose`",
     "a graph that was saved",
     "a human; a",
+    "a human other than the asker",
     "a name of its own",
     "a name that is not used twice",
     "an offer that differs",
@@ -58,6 +60,7 @@ const RELATIONS: [&str; 68] = [
     "another agent than the holder",
     "another id than the whole",
     "another name; its conversation",
+    "another option than",
     "another person or queue",
     "another queue",
     "as it was",
@@ -86,6 +89,8 @@ const RELATIONS: [&str; 68] = [
     "nothing for supervisor_consult",
     "null; turns reach a worker",
     "one of the members",
+    "one of the options",
+    "or decline",
     "one of the task's success criteria",
     "the agent that answers",
     "the deadline of the whole",
@@ -99,7 +104,9 @@ const RELATIONS: [&str; 68] = [
     "the SHA-256 of the data",
     "the size of the data",
     "the thread of the message",
+    "to be given for `text`",
     "to be left out but by",
+    "to be left out, except for",
     "to be left out by a customer",
     "to be left out for a draft",
     "to be left out, or a queue",

@@ -188,6 +188,19 @@ impl Problem {
         }
     }
 
+    /// The state of a question, or of its last claim.
+    fn about_question(self, rejection: &Rejection) -> Self {
+        if let Rejection::WrongQuestionState { status, .. } = rejection {
+            self.fact("question_status", status.as_str())
+        } else if let Rejection::QuestionClaimed { by, until } = rejection {
+            self.fact("claimed_by", by.as_str()).fact("until", until.to_string())
+        } else if let Rejection::ClaimOutdated { current, .. } = rejection {
+            self.fact("epoch", *current)
+        } else {
+            self
+        }
+    }
+
     pub fn retry_after(mut self, seconds: u64) -> Self {
         self.retry_after_s = Some(seconds);
         self
@@ -321,17 +334,12 @@ impl From<Rejection> for Problem {
             Rejection::QuotaFull { limit, used, .. } => {
                 problem.fact("limit", *limit).fact("used", *used)
             }
-            Rejection::StorageReserved => problem,
-            Rejection::NotAnswered { .. }
+            Rejection::StorageReserved | Rejection::NotAnswered { .. } => problem,
+            Rejection::WrongQuestionState { .. }
             | Rejection::OtherQuestion
-            | Rejection::QuestionFinished { .. } => problem,
-            Rejection::WrongQuestionState { status, .. } => {
-                problem.fact("question_status", status.as_str())
-            }
-            Rejection::QuestionClaimed { by, until } => {
-                problem.fact("claimed_by", by.as_str()).fact("until", until.to_string())
-            }
-            Rejection::ClaimOutdated { current, .. } => problem.fact("epoch", *current),
+            | Rejection::QuestionClaimed { .. }
+            | Rejection::ClaimOutdated { .. }
+            | Rejection::QuestionFinished { .. } => problem.about_question(&rejection),
         }
     }
 }

@@ -259,6 +259,7 @@ pub fn conversation(number: usize, holder: &str, status: Status) -> Conversation
         graph: None,
         attributes: Default::default(),
         customer_queues: Vec::new(),
+        signals: Default::default(),
         hops_max: 8,
     };
     Conversation {

@@ -396,7 +396,8 @@ impl Cast {
             }
         };
         if case.method != "get" {
-            let mut body = self.body(case, subject);
+            let of_question = body_of_question(&case.operation);
+            let mut body = of_question.unwrap_or_else(|| self.body(case, subject));
             if case.operation == "announce_events" {
                 let own = BEARERS.iter().find(|(role, _, _)| *role == caller);
                 body = started(&self.new_task(), own.map_or("root", |(_, agent, _)| agent));
@@ -433,9 +434,7 @@ impl Cast {
 
     fn body(&self, case: &Case, subject: &str) -> Value {
         let task = self.new_task();
-        let of_question = body_of_question(&case.operation);
         let mut body = match (&case.action, case.operation.as_str()) {
-            (None, _) if of_question.is_some() => of_question.unwrap_or_default(),
             (Some(action), _) => body_of(action, &task),
             (None, "register_agent") => json!({ "kind": "worker" }),
             (None, "set_wake" | "set_endpoint") => json!({ "url": null }),

@@ -222,6 +222,27 @@ impl World {
         (caller.to_owned(), path)
     }
 
+    /// A question of alice to dora, as far as the operation needs it.
+    fn of_questions(&mut self, id: &str, path: &str) -> (String, String) {
+        let question = json!({ "to": "dora", "text": "May I?" });
+        let asked = self.post("alice", "/v1/questions", question);
+        let at = format!("/v1/questions/{}", text(&asked["question_id"]));
+        let is_continued = matches!(id, "claim_question" | "renew_claim" | "finish_question");
+        if is_continued || id == "erase_question" {
+            let answer = json!({ "hash": asked["hash"], "decision": "approve" });
+            self.post("dora", &format!("{at}/answer"), answer);
+        }
+        if is_continued && id != "claim_question" {
+            self.post("alice", &format!("{at}/claim"), json!({}));
+        }
+        let caller = match id {
+            "answer_question" => "dora",
+            "erase_question" => "operator",
+            _ => "alice",
+        };
+        (caller.to_owned(), path.replace("{question}", &text(&asked["question_id"])))
+    }
+
     fn of_others(&mut self, id: &str, path: &str) -> (String, String) {
         let as_operator = |path: String| ("operator".to_owned(), path);
         match id {
@@ -240,6 +261,8 @@ impl World {
             "configure_teamspace" => ("olga".into(), path.to_owned()),
             "configure_queue" => as_operator(path.replace("{queue}", "spare")),
             "save_graph" | "remove_graph" => as_operator(path.replace("{graph}", "other")),
+            "ask_question" | "ask_by_tool" => ("alice".into(), path.to_owned()),
+            _ if path.contains("{question}") => self.of_questions(id, path),
             _ if path.contains("{webhook}") => {
                 let listed = self.call("", Call::get("/v1/webhooks"));
                 let id = match listed["items"][0]["webhook_id"].as_str() {
