@@ -38,6 +38,7 @@ mod pains;
 mod power_loss;
 mod progress;
 mod python;
+mod queue_waits;
 mod queues;
 mod quotas;
 mod receiver;
