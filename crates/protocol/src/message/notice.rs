@@ -35,8 +35,7 @@ pub fn of(id: HandoffId, event: &Event, handoff: &Handoff) -> Option<Outgoing> {
             (Kind::SystemError, rejected.parties.from.clone(), Priority::Normal, why(rejected))
         }
         Event::Escalated(escalated) => {
-            let says = what_to_do(escalated, handoff);
-            (Kind::StatusBlocked, state::coordinators(), Priority::High, says)
+            (Kind::StatusBlocked, state::coordinators(), Priority::High, to_do(escalated, handoff))
         }
         Event::SlaWarned(warned) => {
             (Kind::StatusUpdate, warned.parties.to.clone(), Priority::Normal, until_when(warned))
@@ -120,7 +119,7 @@ fn to_confirm() -> Vec<(&'static str, String)> {
 }
 
 /// The escalation notification of the ACP design.
-fn what_to_do(escalated: &Escalated, handoff: &Handoff) -> Vec<(&'static str, String)> {
+fn to_do(escalated: &Escalated, handoff: &Handoff) -> Vec<(&'static str, String)> {
     let has_parts = match handoff {
         Handoff::Made(made) => waits::has_open_parts(made),
         Handoff::Draft(_) | Handoff::Discarded { .. } => false,

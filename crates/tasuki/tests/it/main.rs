@@ -40,6 +40,7 @@ mod power_loss;
 mod progress;
 mod python;
 mod questions;
+mod queue_waits;
 mod queues;
 mod quotas;
 mod receiver;

@@ -24,8 +24,14 @@ pub struct Places {
 
 impl Places {
     pub fn new(own: Stream) -> Self {
-        // The conversation may wait already: its entries are from before the subscription.
-        Self { own, told: None, is_stale: true }
+        Self { own, told: None, is_stale: false }
+    }
+
+    /// Looks whether the conversation waits already: its entries are from before the subscription,
+    /// so no entry tells its place.
+    pub async fn look(&mut self, gateway: &Ws) -> Result<(), Problem> {
+        self.is_stale = place_changed(gateway, &self.own).await?.is_some();
+        Ok(())
     }
 
     pub fn is_stale(&self) -> bool {

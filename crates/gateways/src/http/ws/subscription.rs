@@ -110,7 +110,12 @@ pub async fn begin(
         .clone()
         .zip(listener(caller))
         .map(|(stream, who)| gateway.typing.listen(stream, who, news.clone()));
-    let mut following = Following {
+    // Before the answer: what begins to wait after it is told by its own entry.
+    let mut places = stream.clone().map(Places::new);
+    if let Some(places) = &mut places {
+        places.look(gateway).await?;
+    }
+    let following = Following {
         gateway: gateway.clone(),
         of: json!(id).to_string(),
         view,
@@ -119,14 +124,10 @@ pub async fn begin(
         news,
         waiting: Vec::new(),
         n_bytes: 0,
-        places: stream.clone().map(Places::new),
+        places,
         room: gateway.streams.unread_room(asker),
         held: None,
     };
-    if after >= newest {
-        // Before the answer, so that what happens next is told by its own entry.
-        following.push_own_place().await?;
-    }
     let (lane, teamspace) = (Arc::clone(&gateway.slow_lane), following.teamspace.clone());
     let task = lane.spawn(teamspace, following.run(stream, after, newest));
     let cursor = cursors::moving_place(gateway, &caller.teamspace, after);
@@ -279,14 +280,10 @@ impl Following {
         self.hand_on().await
     }
 
-    async fn say_own_place(&mut self) -> Result<(), Ended> {
-        self.push_own_place().await.map_err(|_problem| Ended::Failed)
-    }
-
     /// The place of the conversation, if it waits and was not told that place.
-    async fn push_own_place(&mut self) -> Result<(), Problem> {
+    async fn say_own_place(&mut self) -> Result<(), Ended> {
         let Some(places) = &mut self.places else { return Ok(()) };
-        let news = places.news(&self.gateway).await?;
+        let news = places.news(&self.gateway).await.map_err(|_problem| Ended::Failed)?;
         if let Some(mut frame) = news {
             frame["of"] = serde_json::from_str(&self.of).unwrap_or(Value::Null);
             self.push(frame.to_string());

@@ -57,11 +57,9 @@ pub fn decide(
     if due == stage_ends || Some(due) == recall_ends {
         return Ok(Decision::default());
     }
+    let ends = recall_ends.map_or(stage_ends, |until| until.min(stage_ends));
     Err(Rejection::SchemaInvalid {
         field: "due".to_owned(),
-        expected: format!(
-            "a time after {}, when it is overdue now",
-            recall_ends.unwrap_or(stage_ends)
-        ),
+        expected: format!("a time in the future, after {ends}, when it is overdue now"),
     })
 }
