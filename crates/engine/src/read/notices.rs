@@ -2,13 +2,13 @@
 //! in memory has the newest of each mailbox, grouped by what they are about, so a step costs no
 //! write. Each agent keeps a cursor of what it has read.
 
+mod first_senders;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use protocol::agent::{Agent, Kind};
 use protocol::caller::{Caller, Role};
-use protocol::handoff::Status;
-use protocol::handoff::event::Event as HandoffEvent;
 use protocol::handoff::notice_kind::NoticeKind;
 use protocol::handoff::notices::{Form, Notice, notices};
 use protocol::handoff::waits::Waiter;
@@ -26,6 +26,8 @@ use crate::ledger::feed::{Followed, Follower};
 use crate::ports::store::{ListOf, StoreError};
 use crate::read::Read;
 use crate::read::query::LIST_ROWS_MAX;
+use first_senders::FirstSenders;
+pub use first_senders::NOTICE_REASSIGNED_MAX;
 
 /// The handoffs and questions that a mailbox has notices about. Beyond it, those that moved last
 /// are kept.
@@ -37,10 +39,6 @@ pub const NOTICE_STEPS_MAX: usize = 32;
 
 /// The steps that are kept of a teamspace. Beyond it, the older half is left out.
 pub const NOTICE_TEAMSPACE_STEPS_MAX: usize = 100_000;
-
-/// Tasks that a coordinator gave to another agent during the work, whose first sender is told on.
-/// They are remembered until the handoff that followed is closed; past this many, no further ones.
-pub const NOTICE_REASSIGNED_MAX: usize = 10_000;
 
 /// After a start, this many entries of the ledger are read for notices.
 pub const NOTICE_ENTRIES_MAX: u64 = 500_000;
@@ -65,9 +63,7 @@ pub(crate) struct NoticeIndex {
 #[derive(Debug, Default)]
 struct Mailboxes {
     of: HashMap<TeamspaceId, TeamMailboxes>,
-    /// The handoffs that followed a reassigned one, whose sender is the agent that lost the work,
-    /// and the agent that first sent the task.
-    delegators: HashMap<HandoffId, AgentId>,
+    first_senders: FirstSenders,
     /// The entries up to here were not looked at.
     begins_after: u64,
 }
@@ -291,8 +287,8 @@ impl Mailboxes {
             (subject, followed.event())
         {
             let mut all = notices(event, &entry.actor);
-            all.extend(self.to_the_delegator(*handoff, event, &entry.actor));
-            self.remember_delegator(*handoff, event);
+            all.extend(self.first_senders.notices(*handoff, event, &entry.actor));
+            self.first_senders.take_in(*handoff, event);
             for notice in all {
                 self.take_in_handoff(followed, *handoff, notice);
             }
@@ -324,46 +320,6 @@ impl Mailboxes {
         let step = step_of(followed, kind, form);
         let teamspace = followed.sequenced.entry.stream.teamspace.clone();
         self.of.entry(teamspace).or_default().add(reader, About::Handoff(handoff), to, step);
-    }
-
-    /// What the agent is told that first sent a task which a coordinator reassigned: the same as
-    /// the sender of the handoff.
-    fn to_the_delegator(
-        &self,
-        handoff: HandoffId,
-        event: &HandoffEvent,
-        actor: &str,
-    ) -> Vec<Notice> {
-        let Some(delegator) = self.delegators.get(&handoff) else { return Vec::new() };
-        let (from, to) = event.parties();
-        if delegator == from || Some(delegator) == to {
-            return Vec::new();
-        }
-        // Its actor need not be told, but the delegator is not the sender.
-        let of_sender = notices(event, "system").into_iter().filter_map(|notice| {
-            let is_told = notice.to == Waiter::Agent(from.clone());
-            let form = match notice.form {
-                Form::Derived | Form::Message => Form::Derived,
-                Form::WithoutCoordinators => Form::WithoutCoordinators,
-            };
-            let to = Waiter::Agent(delegator.clone());
-            is_told.then_some(Notice { to, form, ..notice })
-        });
-        let is_own = actor.strip_prefix("agent:") == Some(delegator.as_str());
-        of_sender.filter(|_| !is_own).collect()
-    }
-
-    fn remember_delegator(&mut self, handoff: HandoffId, event: &HandoffEvent) {
-        let HandoffEvent::Closed(closed) = event else { return };
-        let known = self.delegators.remove(&handoff);
-        let Some(successor) = closed.reassigned_to else { return };
-        // Before the work began, the sender of the handoff sends the next one too.
-        let was_sender = (closed.from_status == Status::Activated).then(|| closed.from.clone());
-        if let Some(delegator) = known.or(was_sender)
-            && self.delegators.len() < NOTICE_REASSIGNED_MAX
-        {
-            self.delegators.insert(successor, delegator);
-        }
     }
 
     /// The steps that a caller is told, and a page without them.
