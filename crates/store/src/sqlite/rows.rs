@@ -243,6 +243,12 @@ pub fn entries(connection: &Connection, after: u64, limit: usize) -> Result<Vec<
     within_read(statement.query_map(params![number(after), count(limit)], sequenced)?)
 }
 
+/// The entry at a position of a stream, if there is one.
+pub fn find(connection: &Connection, stream: &Stream, position: u64) -> Result<Option<Sequenced>> {
+    let found = history(connection, stream, position.saturating_add(1), 1)?.pop();
+    Ok(found.filter(|found| found.entry.position == position))
+}
+
 /// The entries of a stream before a position, newest first.
 pub fn history(
     connection: &Connection,

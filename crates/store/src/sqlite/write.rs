@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use engine::ports::store::{Commit, CommitError, Committed, Sequenced, StoreError};
+use engine::ports::store::{Commit, CommitError, Committed, StoreError};
 use protocol::canonical::Hash;
 use protocol::handoff::Handoff;
 use protocol::ledger::{Body, Entry, GENESIS, Stream, Subject};
@@ -137,7 +137,7 @@ impl<'c> Statements<'c> {
         }
         let mut erased = None;
         if let (None, Some(position)) = (&conflict, commit.erase) {
-            erased = find(self.connection, &commit.stream, position)?;
+            erased = rows::find(self.connection, &commit.stream, position)?;
             let missing = || StoreError::Corrupt("no such position to erase".to_owned()).into();
             conflict = erased.is_none().then(missing);
         }
@@ -272,12 +272,8 @@ impl<'c> Statements<'c> {
                 self.connection.prepare_cached(sql)?.execute(params![teamspace, write.key])?;
                 continue;
             }
-            self.hold.execute(params![
-                teamspace,
-                write.key,
-                write.next.holder,
-                write.next.value,
-            ])?;
+            let HoldState { holder, value } = &write.next;
+            self.hold.execute(params![teamspace, write.key, holder, value])?;
         }
         Ok(())
     }
@@ -497,10 +493,4 @@ fn used_key(connection: &Connection, commit: &Commit) -> Result<Option<CommitErr
 
 fn last_entry(commit: &Commit) -> &Entry {
     commit.entries.last().expect("a commit has entries")
-}
-
-/// The entry at a position of a stream, if there is one.
-fn find(connection: &Connection, stream: &Stream, position: u64) -> Result<Option<Sequenced>> {
-    let found = rows::history(connection, stream, position.saturating_add(1), 1)?.pop();
-    Ok(found.filter(|found| found.entry.position == position))
 }
