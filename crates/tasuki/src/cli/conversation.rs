@@ -12,7 +12,9 @@ use serde_json::{Map, Value, json};
 
 use super::graph::attribute;
 use super::reach::Reach;
-use super::{callback, conversation_story, file, json_object, names, put, token};
+use super::{
+    callback, conversation_score as score, conversation_story, file, json_object, names, put, token,
+};
 use crate::client::{Call, Client, percent_encode};
 use crate::{exit_code, output};
 
@@ -61,7 +63,7 @@ enum ConversationCommand {
     /// Report the result of a callback, as a person of its queue
     CallbackDone(callback::DoneArgs),
     /// Say how a message of its customer sounds, as an agent of the conversation
-    Score(ScoreArgs),
+    Score(score::ScoreArgs),
     /// Choose who shall answer, as its customer
     Select {
         /// The conversation's id
@@ -153,19 +155,6 @@ struct OpenArgs {
     /// that the graph names]
     #[arg(long = "customer-queue", value_name = "QUEUE")]
     customer_queues: Vec<String>,
-}
-
-#[derive(Debug, Args)]
-struct ScoreArgs {
-    /// The conversation's id
-    id: String,
-    /// The number of the message
-    #[arg(long, value_name = "N")]
-    message: u64,
-    /// A score from 0 to 1: frustration, human_request, profanity or shouting, such as
-    /// frustration=0.9; may be repeated
-    #[arg(long = "signal", value_name = "NAME=SCORE", value_parser = signal, required = true)]
-    signals: Vec<(String, f64)>,
 }
 
 #[derive(Debug, Args)]
@@ -408,22 +397,6 @@ impl RouteArgs {
         set(&mut body, "epoch", epoch);
         Ok(body)
     }
-}
-
-impl ScoreArgs {
-    fn call(self) -> Call {
-        let scored = |(signal, score): (String, f64)| json!({ "signal": signal, "score": score });
-        let signals: Vec<_> = self.signals.into_iter().map(scored).collect();
-        let body = json!({ "message": self.message, "signals": signals });
-        Call::post(path_of(&self.id, "/signals"), body)
-    }
-}
-
-/// Reads `frustration=0.9`.
-fn signal(text: &str) -> Result<(String, f64), String> {
-    let (name, score) = text.split_once('=').ok_or("expected NAME=SCORE")?;
-    let score = score.parse().map_err(|_| "expected a score from 0 to 1 after `=`")?;
-    Ok((name.to_owned(), score))
 }
 
 impl ListArgs {
