@@ -16,8 +16,8 @@ pub async fn fill(client: &Client, url: &str) -> Result<()> {
         "user_selectable": true,
     } });
     ok(client, Call::put("/v1/agents/bob", bob)).await?;
-    token(client, "alice").await?;
-    let bob = token(client, "bob").await?;
+    token(client, "alice", "worker").await?;
+    let bob = token(client, "bob", "worker").await?;
     let alice = client.clone().with_identity(as_agent("alice"));
     let offer = json!({
         "to_agent": "bob",
@@ -72,9 +72,9 @@ async fn ok(client: &Client, call: Call) -> Result<Value> {
     client.call(call).await?.success()
 }
 
-async fn token(client: &Client, agent: &str) -> Result<String> {
-    let answer =
-        ok(client, Call::post("/v1/tokens", json!({ "agent": agent, "kind": "worker" }))).await?;
+async fn token(client: &Client, agent: &str, kind: &str) -> Result<String> {
+    let bearer = json!({ "agent": agent, "kind": kind });
+    let answer = ok(client, Call::post("/v1/tokens", bearer)).await?;
     Ok(answer["token"].as_str().unwrap_or_default().to_owned())
 }
 
@@ -104,7 +104,7 @@ async fn open_chat(client: &Client) -> Result<Chat> {
     ok(client, Call::put("/v1/agents/default", json!({ "kind": "queue" }))).await?;
     let hana = json!({ "kind": "human", "profile": { "name": "Hana" } });
     ok(client, Call::put("/v1/agents/hana", hana)).await?;
-    let hana = token(client, "hana").await?;
+    let hana = token(client, "hana", "human").await?;
     let open = json!({ "agent": "bob", "customer": { "name": "Ana" } });
     let opened = ok(client, Call::post("/v1/conversations", open)).await?;
     let text = |name: &str| opened[name].as_str().unwrap_or_default().to_owned();

@@ -130,7 +130,9 @@ async fn put_part(client: &Client, path: &Path) -> Result<Value> {
 /// Uploads the artifacts that are marked so, and names them as the server does.
 pub async fn put_artifacts(client: &Client, body: &mut Value) -> Result<()> {
     for list in ["artifacts", "final_artifacts"] {
-        for artifact in body[list].as_array_mut().into_iter().flatten() {
+        // A list that is not given is left out.
+        let artifacts = body.get_mut(list).and_then(Value::as_array_mut);
+        for artifact in artifacts.into_iter().flatten() {
             let Some(reference) = artifact["ref"].as_object_mut() else { continue };
             if reference.remove(UPLOAD).is_none() {
                 continue;
