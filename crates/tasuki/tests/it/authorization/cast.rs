@@ -121,7 +121,7 @@ impl Cast {
             let id = cast.make(kind).await;
             cast.hidden.insert(kind, id);
         }
-        for kind in [GRAPH, SESSION, SUBSCRIPTION, WEBHOOK] {
+        for kind in [GRAPH, SESSION, SUBSCRIPTION, WEBHOOK, FILE, UPLOAD] {
             let id = cast.make(kind).await;
             cast.hidden.insert(kind, id);
         }
