@@ -15,10 +15,10 @@ pub mod compiled;
 pub mod cost;
 pub mod decision;
 pub mod graph;
+pub mod graph_problem;
 pub mod intent;
 pub mod language;
 pub mod limits;
-pub mod problem;
 pub mod read;
 pub mod regexes;
 pub mod silence;
@@ -28,8 +28,8 @@ pub mod words;
 pub use compiled::{Compiled, Turn};
 pub use decision::{AgentGraphSnapshot, Hop, RouteDecision, Routed, Target};
 pub use graph::{AgentGraph, HUMAN, Node, NodeKind, Rule};
+pub use graph_problem::{GraphProblem, ProblemCode};
 pub use intent::{IntentClassification, IntentClassifier};
-pub use problem::{GraphProblem, ProblemCode};
 
 #[cfg(test)]
 mod property_tests;

@@ -7,11 +7,11 @@ use super::graph::{
     KEYWORDS_MAX, LANGUAGE_EXPECTED, NODES_MAX, Node, NodeKind, REGEXES_MAX, RULE_ITEMS_MAX,
     RULES_MAX, Rule,
 };
-use super::intent;
-use super::limits::{KEYWORD_BYTES_MAX, LABEL_BYTES_MAX};
-use super::problem::{
+use super::graph_problem::{
     GraphProblem, ProblemCode, SHOWN_CHARS_MAX, Site, label_problem, regex_problem,
 };
+use super::intent;
+use super::limits::{KEYWORD_BYTES_MAX, LABEL_BYTES_MAX};
 use super::words::fold;
 use crate::ids::AgentId;
 use crate::json::is_forbidden;

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::decision::{Hop, Routed, SPENT, Target};
 use super::graph::{AgentGraph, AttributeCondition, HOPS_MAX, HUMAN, Node, NodeKind, Rule, Scalar};
+use super::graph_problem::{GraphProblem, ProblemCode, Site};
 use super::intent::{IntentClassification, IntentClassifier, PatternClassifier};
 use super::language::is_language;
-use super::problem::{GraphProblem, ProblemCode, Site};
 use super::regexes::{Matches, RegexList};
 use super::spent::{IsSpent, STEPS_PER_LOOK, Spent};
 use super::words::{WordSet, fold, looked_at};

@@ -2,7 +2,7 @@
 //! graphs that were saved before stay usable, and their turns have a time limit like all others.
 
 use super::graph::AgentGraph;
-use super::problem::{GraphProblem, ProblemCode, Site};
+use super::graph_problem::{GraphProblem, ProblemCode, Site};
 use super::regexes::n_states;
 
 /// States of all regexes of a graph together, once compiled. Ordinary regexes have some ten to a

@@ -7,8 +7,8 @@ use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::graph_problem::{GraphProblem, ProblemCode, Site, label_problem, regex_problem};
 use super::limits::{KEYWORD_BYTES_MAX, LABEL_BYTES_MAX, REGEX_BYTES_MAX};
-use super::problem::{GraphProblem, ProblemCode, Site, label_problem, regex_problem};
 use super::regexes::RegexList;
 use super::spent::{IsSpent, Spent};
 use super::words::{WordSet, fold, looked_at};

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::graph::{AgentGraph, Node, RULES_MAX, Rule};
-use super::problem::{GraphProblem, ProblemCode, Site};
+use super::graph_problem::{GraphProblem, ProblemCode, Site};
 use crate::form::{Form, Misfit};
 use crate::json::{self, Bounds};
 use crate::strict::Strict;

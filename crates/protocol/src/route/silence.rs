@@ -4,8 +4,8 @@
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
+use super::graph_problem::{GraphProblem, ProblemCode, Site};
 use super::limits::KEYWORD_BYTES_MAX;
-use super::problem::{GraphProblem, ProblemCode, Site};
 use crate::conversation::silence::{
     ANSWER_WITHIN_MAX, ANSWER_WITHIN_OFF, is_allowed, limit_expected,
 };
