@@ -18,6 +18,9 @@ use crate::handoff::reject_reason::RejectReason;
 use crate::ids::{AgentId, HandoffId, TaskId, ThreadId};
 use crate::time::Time;
 
+/// A negotiation with more rounds needs a person, not another round.
+pub const REVISIONS_MAX: u32 = 16;
+
 /// One handoff.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Handoff {
@@ -71,7 +74,7 @@ pub struct Made {
     pub recall: Option<Box<Recall>>,
     /// Rejections, escalations and the closure, oldest first. Bounded: each revision adds at
     /// most one of each stage and one of a recall, and there are at most
-    /// [`super::decide::REVISIONS_MAX`].
+    /// [`REVISIONS_MAX`].
     pub notes: Vec<Note>,
     pub delegations: Delegations,
     #[serde(default, skip_serializing_if = "Workq::is_idle")]

@@ -5,7 +5,7 @@
 use std::str::FromStr;
 
 use super::derive::{clocked, due};
-use super::state::{Approval, Draft, Handoff, Made, Stage};
+use super::state::{Approval, Draft, Handoff, Made, REVISIONS_MAX, Stage};
 use crate::agent::Kind;
 use crate::caller::{Caller, Role};
 use crate::ids::{AgentId, HandoffId};
@@ -85,7 +85,10 @@ pub fn waits(handoff: &Handoff) -> Vec<Wait> {
 fn of_made(made: &Made) -> Vec<Wait> {
     let sender = || Waiter::Agent(made.terms.from.clone());
     let mut all = match &made.stage {
-        Stage::Rejected { at, .. } => vec![unlimited(sender(), &["counter", "close"], *at)],
+        Stage::Rejected { at, .. } if made.revision < REVISIONS_MAX => {
+            vec![unlimited(sender(), &["counter", "close"], *at)]
+        }
+        Stage::Rejected { at, .. } => vec![unlimited(sender(), &["close"], *at)],
         Stage::Completed { at } => vec![unlimited(sender(), &["close"], *at)],
         Stage::Closed { .. } => Vec::new(),
         Stage::Proposed(_)

@@ -14,13 +14,10 @@ use crate::handoff::event::{Countered, Event, Proposed};
 use crate::handoff::gate::read_package;
 use crate::handoff::package::{Offer, Package};
 use crate::handoff::sla::Slas;
-use crate::handoff::state::{Handoff, Made, Stage};
+use crate::handoff::state::{Handoff, Made, REVISIONS_MAX, Stage};
 use crate::ids::HandoffId;
 use crate::rejection::{Conflict, Rejection};
 use serde_json::{Value, json};
-
-/// A negotiation with more rounds needs a person, not another round.
-pub const REVISIONS_MAX: u32 = 16;
 
 pub fn decide(
     id: HandoffId,

@@ -4,6 +4,7 @@ use super::cells::{CALLERS, STATES, cell, world_in};
 use super::request::read_span;
 use super::script::{World, caller, directory, start};
 use crate::agent::Kind;
+use crate::handoff::state::REVISIONS_MAX;
 use crate::handoff::waits::{OpenFilter, Then, Wait, WaitingFor, due_at, waits};
 use crate::time::Time;
 
@@ -41,6 +42,18 @@ fn only_those_are_waited_for_who_can_do_it() {
         let is_over = ["closed", "discarded"].contains(&state);
         assert_eq!(all.is_empty(), is_over, "{state}: {all:?}");
     }
+}
+
+/// After the last round the sender can only close it.
+#[test]
+fn a_counter_offer_is_asked_for_while_there_are_rounds_left() {
+    let mut world = world_in("rejected");
+    for round in 2..=REVISIONS_MAX {
+        assert_eq!(waits_in(&world)[0].actions, ["counter", "close"], "before round {round}");
+        world.play(&format!("sender counter h1 reason=round-{round}"));
+        world.play("target reject h1");
+    }
+    assert_eq!(waits_in(&world)[0].actions, ["close"]);
 }
 
 #[test]
