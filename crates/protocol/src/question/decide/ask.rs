@@ -19,10 +19,10 @@ pub fn decide(ask: &Ask, context: Context<'_>) -> Result<Event, Rejection> {
     let Some(asker) = context.caller.agent() else {
         return Err(Rejection::NotAllowed { action: "ask a question", who: "an agent" });
     };
-    let (to, to_kind) = addressee(ask, asker, context)?;
     check_texts(ask)?;
     check_options(ask)?;
     check_default(ask)?;
+    let (to, to_kind) = addressee(ask, asker, context)?;
     check_workers(ask, context)?;
     let timeout = ask.timeout.unwrap_or(TIMEOUT_DEFAULT);
     if !(TIMEOUT_MIN..=TIMEOUT_MAX).contains(&timeout) {
