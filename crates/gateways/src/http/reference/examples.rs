@@ -88,7 +88,7 @@ const DEPTH_MAX: usize = 8;
 const OPTIONAL_MAX: usize = 2;
 
 /// Requests of which a schema says too little to make an example.
-const REQUESTS: [(&str, &str); 14] = [
+const REQUESTS: [(&str, &str); 15] = [
     ("add_checkpoint", r#""old 3\nPlRNCrwHpqhGrupue0L7gxbjbMiKA9temvuZZDDpkaw=\n\ntasuki-0123…""#),
     (
         "announce_events",
@@ -99,6 +99,12 @@ const REQUESTS: [(&str, &str); 14] = [
             "summary_normal":"Looks up your bill"}"#,
     ),
     ("append_to_upload", r#""(the bytes of the piece)""#),
+    (
+        "ask_by_tool",
+        r#"{"form":"openai","to":"desk","turn":{"role":"assistant","content":null,"tool_calls":[
+            {"id":"call_1","type":"function","function":
+                {"name":"ask_human","arguments":"{\"text\":\"May I refund 10?\"}"}}]}}"#,
+    ),
     (
         "call_tools",
         r#"{"form":"openai","epoch":1,"turn":{"role":"assistant","content":null,"tool_calls":[
