@@ -289,10 +289,6 @@ fn decide(
         (Subject::Ledger, _, Command::Fork(asked)) => {
             Ok(Decided::events([Event::Forked(fork::decide(asked, context.caller)?)]))
         }
-        (Subject::Message(id), state, Command::Message(asked)) => {
-            let known = state.and_then(State::as_message);
-            Ok(messages(message::decide(*id, known, asked, context)?))
-        }
         (Subject::Conversation(_), None, Command::Conversation(command)) => {
             Ok(conversations(conversation::decide(None, command, context)?))
         }
@@ -306,8 +302,11 @@ fn decide(
         (Subject::Subscription(_), state, Command::Subscription(asked)) => {
             decide_subscription(state, asked, context)
         }
-        (Subject::Session(id), state, Command::Session(asked)) => {
-            session::decide(id, state.and_then(State::as_session), asked, context).map(sessions)
+        (Subject::Session(id), state, Command::Session(it)) => {
+            decide_session(id, state, it, context)
+        }
+        (Subject::Message(id), state, Command::Message(it)) => {
+            decide_message(*id, state, it, context)
         }
         (Subject::File(_), state, Command::File(it)) => decide_file(state, it, context),
         (Subject::Webhook(_), state, Command::Webhook(it)) => decide_webhook(state, it, context),
@@ -373,8 +372,14 @@ fn decide_agent(
     Ok(Decided::events(events.into_iter().map(Event::Agent)))
 }
 
-fn messages(events: Vec<message::Event>) -> Decided {
-    Decided::events(events.into_iter().map(Event::Message))
+fn decide_message(
+    id: MessageId,
+    state: Option<&State>,
+    command: &message::Command,
+    context: Context<'_>,
+) -> Result<Decided, Rejection> {
+    let events = message::decide(id, state.and_then(State::as_message), command, context)?;
+    Ok(Decided::events(events.into_iter().map(Event::Message)))
 }
 
 fn conversations(events: Vec<conversation::Event>) -> Decided {
@@ -401,8 +406,15 @@ fn decide_teamspace(
     Ok(Decided::events(events.into_iter().map(Event::Teamspace)))
 }
 
-fn sessions(session::Decision { events, holds }: session::Decision) -> Decided {
-    Decided { holds, ..Decided::events(events.into_iter().map(Event::Session)) }
+fn decide_session(
+    id: &SessionId,
+    state: Option<&State>,
+    command: &session::Command,
+    context: Context<'_>,
+) -> Result<Decided, Rejection> {
+    let known = state.and_then(State::as_session);
+    let session::Decision { events, holds } = session::decide(id, known, command, context)?;
+    Ok(Decided { holds, ..Decided::events(events.into_iter().map(Event::Session)) })
 }
 
 fn decide_graph(

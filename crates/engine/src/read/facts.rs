@@ -61,15 +61,7 @@ impl Engine {
             facts.message = self.message(&stream.teamspace, id).await?;
         }
         if let Some(queue) = needs.queue {
-            let id = match queue {
-                QueueOf::Named(id) => id,
-                QueueOf::Default => default_queue(),
-                QueueOf::Graph => {
-                    let named = facts.graph.as_ref().and_then(|graph| graph.queue());
-                    named.unwrap_or_else(default_queue)
-                }
-            };
-            facts.queue = self.agent(&stream.teamspace, id).await?;
+            facts.queue = self.agent(&stream.teamspace, queue_id(queue, &facts)).await?;
         }
         if let Some(named) = needs.fallbacks {
             let of_graph = facts.graph.as_ref().map(|graph| graph.fallbacks().collect::<Vec<_>>());
@@ -241,6 +233,15 @@ fn found(facts: &mut Facts, agents: Vec<FoundAgent>) {
     let known = agents.iter().filter_map(|agent| Some((agent.id.clone(), agent.kind?)));
     facts.kinds = known.collect();
     facts.directory = agents.into_iter().map(|agent| agent.id).collect();
+}
+
+fn queue_id(queue: QueueOf, facts: &Facts) -> AgentId {
+    let named = match queue {
+        QueueOf::Named(id) => Some(id),
+        QueueOf::Default => None,
+        QueueOf::Graph => facts.graph.as_ref().and_then(|graph| graph.queue()),
+    };
+    named.unwrap_or_else(default_queue)
 }
 
 /// The queue for a caller that asks for a person and names no queue.

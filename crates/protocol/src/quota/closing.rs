@@ -39,20 +39,7 @@ impl Command {
             Command::Graph(graph::Command::Save { .. }) => false,
             Command::Token(token::Command::Revoke) => true,
             Command::Token(token::Command::Issue { .. }) => false,
-            Command::Agent(command) => match command {
-                agent::Command::Register { .. }
-                | agent::Command::Introduce
-                | agent::Command::SetRoles { .. }
-                | agent::Command::SetWake { .. }
-                | agent::Command::SetEndpoint { .. }
-                | agent::Command::SetQueue { .. }
-                | agent::Command::SetPresence { .. } => false,
-                agent::Command::ReadNotices { .. }
-                | agent::Command::MuteNotices { .. }
-                | agent::Command::Connect
-                | agent::Command::LoseConnection
-                | agent::Command::Elapse { .. } => true,
-            },
+            Command::Agent(command) => is_agent_closing(command),
             Command::Webhook(command) => match command {
                 webhook::Command::Create { .. }
                 | webhook::Command::Change { .. }
@@ -81,6 +68,23 @@ impl Command {
             Command::Teamspace(_) => false,
             Command::Erase { .. } | Command::Fork(_) => true,
         }
+    }
+}
+
+fn is_agent_closing(command: &agent::Command) -> bool {
+    match command {
+        agent::Command::Register { .. }
+        | agent::Command::Introduce
+        | agent::Command::SetRoles { .. }
+        | agent::Command::SetWake { .. }
+        | agent::Command::SetEndpoint { .. }
+        | agent::Command::SetQueue { .. }
+        | agent::Command::SetPresence { .. } => false,
+        agent::Command::ReadNotices { .. }
+        | agent::Command::MuteNotices { .. }
+        | agent::Command::Connect
+        | agent::Command::LoseConnection
+        | agent::Command::Elapse { .. } => true,
     }
 }
 
