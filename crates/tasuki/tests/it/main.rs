@@ -63,6 +63,7 @@ mod tidy;
 mod times;
 mod transfers;
 mod trust;
+mod two_tools;
 mod visibility;
 mod waiting_for;
 mod wake;
