@@ -36,7 +36,7 @@ const OF_FORM: [&str; 4] = ["graph_invalid", "json_invalid", "payload_too_large"
 
 /// Rules about several values together, or about a value and the state of the server. No schema
 /// expresses them; docs/gateways/http.md lists them.
-const RELATIONS: [&str; 75] = [
+const RELATIONS: [&str; 77] = [
     "`*` alone, or names",
     "2 to 32 options for `choose`",
     "a graph that was saved",
@@ -47,6 +47,7 @@ const RELATIONS: [&str; 75] = [
     "an offer that differs",
     "a person or a queue",
     "a queue;",
+    "a `reply_target` for its people",
     "a shift that does not overlap",
     "a stored file that you uploaded",
     "a time at most 30 days ahead",
@@ -69,6 +70,7 @@ const RELATIONS: [&str; 75] = [
     "at least one of `percent`",
     "at most 4096 bytes as JSON",
     "bytes that can be seen",
+    "each agent and queue once",
     "each artifact once",
     "each criterion once",
     "each skill once",

@@ -235,6 +235,7 @@ async fn play(
                     "handoff.sla_warned" => "warn",
                     "message.expired" => "expire",
                     "agent.lost" => "miss",
+                    "conversation.holder_silent" | "conversation.routed" => "miss_answer",
                     _ => return Err(format!("a deadline led to {name}")),
                 };
                 seen.signatures.insert((command, "any", "ok".to_owned()));

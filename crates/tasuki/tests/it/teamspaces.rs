@@ -179,7 +179,7 @@ async fn the_command_line_makes_sets_and_shows() {
     let (_, stderr, code) = tasuki(data, &["teamspace", "create", "red", "--operator", "ruth"]);
     assert_eq!((code, stderr.contains("exists already")), (3, true), "{stderr}");
     let (_, stderr, code) = tasuki(data, &["teamspace", "create", "Red", "--operator", "ruth"]);
-    assert_eq!((code, stderr.contains("teamspace: ")), (3, true), "{stderr}");
+    assert_eq!((code, stderr.contains("<ID>: ")), (3, true), "{stderr}");
     fn set<'a>(more: &[&'a str]) -> Vec<&'a str> {
         [&["teamspace", "set", "--teamspace", "red"], more].concat()
     }

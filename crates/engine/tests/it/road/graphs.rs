@@ -12,7 +12,7 @@ use protocol::conversation::{self, Conversation};
 use protocol::graph::{self, Checked};
 use protocol::ids::{ConversationId, GraphId};
 use protocol::ledger::{Stream, Subject};
-use protocol::signal::{Heard, Polarity};
+use protocol::signal::{EscalationRules, Heard, Polarity};
 use protocol::step::{Command, State};
 use serde_json::{Value, json};
 
@@ -166,5 +166,9 @@ async fn something_else_may_listen() {
     let silent = conversation(&engine, chat).await.signals;
     say(&engine, chat).await;
     let heard = conversation(&engine, chat).await.signals;
-    assert!(silent.is_empty() && !heard.is_empty());
+    let angry = json!({ "rules": [
+        { "name": "angry", "signal": "frustration", "above": 0.9, "turns": 1 } ] });
+    let angry: EscalationRules = serde_json::from_value(angry).expect("a sound rule");
+    assert_eq!(angry.escalation(&silent), None);
+    assert!(angry.escalation(&heard).is_some());
 }

@@ -310,19 +310,20 @@ async fn a_snapshot_that_was_put_back_is_not_continued() {
 /// A row that no request reads is found in the background, and `/readyz` says so.
 #[tokio::test]
 async fn a_running_server_scrubs_its_database() {
-    for (name, expected) in [
-        ("owner", "was not written by the server"),
-        ("other_holder", "task/T-1 is held otherwise than follows from the state"),
-        ("new_hold", "task/T-9 in default follows from nothing"),
-        ("hold", "task/T-1 is held otherwise than follows from the state"),
-        ("no_deadline", "the deadline"),
-        ("no_entry", "entries 2 to 2 are gone"),
+    for (name, n_findings, expected) in [
+        ("owner", 1, "was not written by the server"),
+        ("other_holder", 1, "task/T-1 is held otherwise than follows from the state"),
+        ("new_hold", 1, "task/T-9 in default follows from nothing"),
+        ("hold", 1, "task/T-1 is held otherwise than follows from the state"),
+        ("no_deadline", 1, "the deadline"),
+        // The scrub may come to the snapshot without its entry before it comes to the gap.
+        ("no_entry", 3, "entries 2 to 2 are gone"),
     ] {
-        check_scrub(name, expected).await;
+        check_scrub(name, n_findings, expected).await;
     }
 }
 
-async fn check_scrub(name: &str, expected: &str) {
+async fn check_scrub(name: &str, n_findings: u64, expected: &str) {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let server = Server::start_on(&data, |command| {
@@ -349,7 +350,7 @@ async fn check_scrub(name: &str, expected: &str) {
     assert_eq!(metric("tasuki_scrub_findings_total").await, 0);
     assert_eq!(warning().await, Value::Null);
     forge(&data, name, "");
-    while metric("tasuki_scrub_findings_total").await == 0 {
+    while metric("tasuki_scrub_findings_total").await < n_findings {
         tokio::task::yield_now().await;
     }
     let warning = warning().await;

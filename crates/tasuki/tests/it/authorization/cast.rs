@@ -1,5 +1,7 @@
 //! Two teamspaces with the same cast: a sender, a target, and agents that have no part in it.
 
+mod making;
+
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
@@ -176,6 +178,12 @@ impl Cast {
         self.hidden.values().cloned().chain(["OWN-".to_owned()]).collect()
     }
 
+    /// Those that the ledger has. An upload is no entry of it.
+    pub fn recorded_secrets(&self) -> Vec<String> {
+        let recorded = self.hidden.iter().filter(|(kind, _)| **kind != UPLOAD);
+        recorded.map(|(_, id)| id.clone()).collect()
+    }
+
     /// A thing of our own teamspace that existed from the start.
     pub fn hidden(&self, case: &Case) -> String {
         self.hidden[case.subject_kind()].clone()
@@ -204,20 +212,7 @@ impl Cast {
                 return issued["token_id"].as_str().expect("an id").to_owned();
             }
             MESSAGE => return self.make_message(&task).await,
-            CONVERSATION => {
-                let open = json!({ "agent": "bob", "customer_queues": [BACKROOM] });
-                let opened = ok(&alice, Call::post("/v1/conversations", open)).await;
-                let id = opened["conversation_id"].as_str().expect("an id").to_owned();
-                let token = opened["customer_token"].as_str().expect("a token").to_owned();
-                let file = json!({
-                    "type": "attachment", "name": "a", "media_type": "text/plain", "data": "aGk=",
-                });
-                let path = format!("/v1/conversations/{id}/messages");
-                let say = Call::post(path, json!({ "parts": [file] }));
-                ok(&self.server.with_token(&token), say).await;
-                self.customers.lock().expect("no test panics").insert(id.clone(), token);
-                return id;
-            }
+            CONVERSATION => return self.make_conversation(&alice).await,
             CALLED => return Box::pin(self.make_called()).await,
             kind if kind.starts_with("t.") => return self.transfer(kind).await,
             kind if kind.starts_with("q.") => return self.question(kind).await,
@@ -300,62 +295,6 @@ impl Cast {
         }
         self.customers.lock().expect("no test panics").insert(id.clone(), token);
         self.taken.lock().expect("no test panics").push(id.clone());
-        id
-    }
-
-    async fn make_called(&self) -> String {
-        let id = self.make(CONVERSATION).await;
-        let at = format!("/v1/conversations/{id}/callbacks");
-        ok(&self.operator(OWN), Call::post(at, json!({ "queue": BACKROOM, "contact": "c" }))).await;
-        id
-    }
-
-    /// A session that the sender announces, with an open question.
-    async fn make_session(&self, task: &str) -> String {
-        let started = started(task, "alice");
-        let id = started["session_id"].as_str().expect("an id").to_owned();
-        let mut asks = started.clone();
-        asks["type"] = "aaep:agent.awaiting.clarification".into();
-        asks["event_id"] = "evt_2".into();
-        asks["urgency"] = "critical".into();
-        asks["question"] = "Which one?".into();
-        asks["reply_token"] = "rpl_1".into();
-        asks["timeout_seconds"] = 60.into();
-        let events = Call::post("/aaep/v1/events", json!([started, asks]));
-        ok(&self.client(OWN, "sender"), events).await;
-        id
-    }
-
-    async fn make_message(&self, task: &str) -> String {
-        let message = json!({ "to": ["bob"], "type": "status.update", "topic": task });
-        let send = Call::post("/v1/acp/messages", message);
-        let sent = ok(&self.client(OWN, "sender"), send).await;
-        sent["id"].as_str().expect("an id").to_owned()
-    }
-
-    async fn make_subscription(&self) -> String {
-        let request = Call::post("/aaep/v1/subscriptions", subscribes());
-        let accepted = ok(&self.client(OWN, "sender"), request).await;
-        accepted["subscription_id"].as_str().expect("an id").to_owned()
-    }
-
-    /// A new one, in place of the last: a bearer has only so many.
-    async fn make_webhook(&self) -> String {
-        let sender = self.client(OWN, "sender");
-        let listed = ok(&sender, Call::get("/v1/webhooks")).await;
-        for one in listed["items"].as_array().expect("a list") {
-            let id = one["webhook_id"].as_str().expect("an id");
-            if self.hidden.get(WEBHOOK).is_some_and(|hidden| hidden != id) {
-                ok(&sender, Call::post(format!("/v1/webhooks/{id}/remove"), json!({}))).await;
-            }
-        }
-        let made = ok(&sender, Call::post("/v1/webhooks", webhook())).await;
-        made["webhook_id"].as_str().expect("an id").to_owned()
-    }
-
-    async fn make_graph(&self, task: &str) -> String {
-        let id = format!("maze-{}", task.to_lowercase());
-        ok(&self.operator(OWN), Call::put(format!("/v1/graphs/{id}"), graph())).await;
         id
     }
 

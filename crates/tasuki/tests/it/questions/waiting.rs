@@ -37,7 +37,7 @@ async fn all_that_waits_for_a_human_is_in_one_list() {
     let for_hana = ask(&desk.bot, json!({ "to": "hana", "text": "May I call?" })).await;
     let mut guarded = offer("T-guarded", "bob");
     guarded["policy"] = json!({ "human_gate": "required" });
-    guarded["title"] = json!("Move the data");
+    guarded["task"]["title"] = json!("Move the data");
     desk.server.agent("bob");
     ok(&desk.bot, Call::post("/v1/handoffs", guarded)).await;
     let mut clarifies = event(2, "awaiting.clarification");

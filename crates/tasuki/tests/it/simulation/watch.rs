@@ -407,21 +407,7 @@ impl Watch {
         armed.sort();
         let mut derived: Vec<(Stream, _)> = Vec::new();
         for (stream, state) in &self.states {
-            let deadlines = match state.as_ref() {
-                State::Handoff(handoff) => derive::deadlines(handoff),
-                State::Message(message) => message.deadlines(),
-                State::Agent(agent) => agent.deadlines(),
-                State::Token(_)
-                | State::Ledger(_)
-                | State::Teamspace(_)
-                | State::Graph(_)
-                | State::Subscription(_)
-                | State::File(_)
-                | State::Webhook(_)
-                | State::Question(_)
-                | State::Session(_)
-                | State::Conversation(_) => continue,
-            };
+            let deadlines = protocol::step::deadlines(state);
             derived.extend(deadlines.into_iter().map(|deadline| (stream.clone(), deadline)));
         }
         derived.sort();
