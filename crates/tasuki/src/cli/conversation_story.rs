@@ -137,16 +137,22 @@ fn sentence(message: &Value, conversation: &Value) -> Vec<String> {
         match part["text"].as_str() {
             Some(text) => lines.extend(text.lines().map(|line| format!("| {}", clean(line)))),
             None => {
-                let (name, bytes) = (clean(&text(part, "name")), &part["size_bytes"]);
-                lines.push(format!("| [{name}, {bytes} bytes]"));
+                let size = part["size_bytes"].as_u64().map(|bytes| format!(", {bytes} bytes"));
+                let name = clean(&text(part, "name"));
+                lines.push(format!("| [{name}{}]", size.unwrap_or_default()));
             }
         }
     }
     lines
 }
 
-/// The conversation changed hands between agents, or a step of a transfer to a person.
+/// The conversation changed hands between agents, a step of a transfer to a person, or what the
+/// server told the customer.
 fn changed_hands(number: &Value, part: &Value, is_end: bool) -> Vec<String> {
+    if let Some(told) = part["text"].as_str() {
+        let told = told.lines().map(|line| format!("| {}", clean(line)));
+        return std::iter::once(format!("#{number} the server:")).chain(told).collect();
+    }
     let agent = |name: &str| clean(&text(&part[name], "agentId"));
     let (from, to) = (agent("fromAgent"), agent("toAgent"));
     let what = match (part["handoffType"].as_str(), part["status"].as_str()) {

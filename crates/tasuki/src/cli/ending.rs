@@ -263,6 +263,12 @@ fn hint_at(refused: &Refused) -> Option<&'static str> {
         "wrong_state" if refused.detail.contains("transfer") => {
             Some("`tasuki transfer show ID` shows its state")
         }
+        "wrong_state" if refused.detail.contains("question") => {
+            Some("`tasuki question show ID` shows its state")
+        }
+        "wrong_state" if refused.detail.contains("conversation") => {
+            Some("`tasuki conversation show ID` tells what happened in it")
+        }
         "wrong_state" => Some("`tasuki handoff show ID` tells what happened to it"),
         "unknown_agent" if is_about("queue: ") => {
             Some("`tasuki agent register NAME --kind queue` adds one")
