@@ -1,16 +1,25 @@
 //! Files and folders that are still there after a power cut. A name is durable only once the
 //! folder that holds it was synced.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Readable by everyone who may enter the folder: checkpoints and public keys are made to be
 /// carried elsewhere.
 pub const PUBLIC: u32 = 0o644;
 
 pub const PRIVATE: u32 = 0o600;
+
+/// Folders whose names are known to be durable: about 1 MB. Beyond it all are forgotten, and are
+/// synced once more.
+const SYNCED_MAX: usize = 10_000;
+
+/// The folders whose names this process has synced.
+static SYNCED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// Writes a file as a whole: afterwards it is the new one or, after a crash, the old one.
 pub fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
@@ -46,13 +55,30 @@ pub fn create(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Makes the folder if it is not there. Its parent must be.
+/// Makes the folder if it is not there. Its parent must be. A folder that another thread has just
+/// made, or a process that was killed, may not have a durable name yet; so a name is synced unless
+/// this process has done it.
 pub fn create_folder(path: &Path) -> io::Result<()> {
     match fs::create_dir(path) {
-        Ok(()) => sync_name(path),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(error),
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            if synced().contains(path) {
+                return Ok(());
+            }
+        }
+        Err(error) => return Err(error),
     }
+    sync_name(path)?;
+    let mut synced = synced();
+    if synced.len() >= SYNCED_MAX {
+        synced.clear();
+    }
+    synced.insert(path.to_owned());
+    Ok(())
+}
+
+fn synced() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    SYNCED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn sync_name(path: &Path) -> io::Result<()> {

@@ -58,6 +58,10 @@ impl FileFolder {
                 remove(&incoming.join(name))?;
             }
         }
+        // Those of a file are the file's. After a crash they may be here too, and would outlive it.
+        for upload in found.iter().filter(|upload| upload.file.is_some()) {
+            remove(&self.bytes_of(upload.id))?;
+        }
         Ok(found)
     }
 

@@ -5,6 +5,7 @@
 //! What must not be cut short runs as a task of its own, so that a client that disconnects cannot
 //! stop it half-way.
 
+pub mod admission;
 mod looking;
 pub mod removing;
 mod uploading;
@@ -33,6 +34,10 @@ pub const UPLOADS_PER_CALLER_MAX: usize = 8;
 /// Uploads of one teamspace that are not finished: with files of the largest size, some
 /// gigabytes. They count against the quota of the teamspace.
 pub const UPLOADS_PER_TEAMSPACE_MAX: usize = 256;
+
+/// Uploads of the customers of one teamspace that are not finished. Anyone can be a customer; the
+/// rest is for members.
+pub const UPLOADS_OF_CUSTOMERS_MAX: usize = UPLOADS_PER_TEAMSPACE_MAX / 4 * 3;
 
 /// What one read of a file holds in memory.
 pub const READ_BYTES: usize = 256 * 1024;

@@ -25,6 +25,7 @@ use protocol::time::Time;
 
 pub use fill::{OpenCount, StoredCount};
 pub(crate) use reservation::Reservation;
+pub(crate) use teamspace::RoomFor;
 use teamspace::{Owned, TeamspaceUsage, Written};
 
 #[derive(Debug)]
@@ -152,26 +153,22 @@ impl Usage {
         self.admit(caller, command, None, change, now).map(drop)
     }
 
-    /// Whether there is room for so many bytes more, of which none are stored yet.
+    /// Whether there is room for bytes of which none are stored yet.
     pub(crate) fn check_bytes(
         &self,
         caller: &Caller,
-        n_bytes: u64,
+        room: RoomFor,
         now: Time,
     ) -> Result<(), Rejection> {
         if !is_limited(caller) {
             return Ok(());
         }
-        let principal = caller.principal.clone();
         let checked = if self.is_disk_reserved() {
             Err(Rejection::StorageReserved)
         } else {
-            let (opened, freed) = (None, None);
-            let written =
-                Written { principal, n_entries: 1, n_bytes, opened, freed, is_limited: true };
             let mut known = self.lock();
             let teamspace = self.teamspace(&mut known, &caller.teamspace);
-            teamspace.take(&written, now).inspect(|()| teamspace.take_back(&written))
+            teamspace.check_room(&caller.principal, room, now)
         };
         checked.inspect_err(|rejection| self.note(rejection))
     }

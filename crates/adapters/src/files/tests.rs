@@ -82,6 +82,22 @@ async fn an_upload_outlives_the_process_and_is_hidden_from_other_teamspaces() {
     assert_eq!(folder.upload(teamspace, id).await.unwrap(), None);
 }
 
+/// A crash between the note that says so and the removal leaves the bytes under both names.
+#[tokio::test]
+async fn an_upload_that_became_a_file_has_no_bytes_of_its_own_after_a_start() {
+    let data = tempfile::tempdir().unwrap();
+    let folder = FileFolder::open(data.path()).unwrap();
+    let (upload, file) = stored(&folder, 1).await;
+    let done = Upload { file: Some(file.clone()), ..upload };
+    folder.put_upload(done.clone()).await.unwrap();
+    let bytes = data.path().join("files/.incoming").join(done.id.to_string());
+    assert!(bytes.exists());
+    assert_eq!(folder.open_uploads().unwrap(), [done.clone()], "a retry of `finish` finds it");
+    assert!(!bytes.exists());
+    let kept = folder.inspect(done.teamspace, file).await.unwrap();
+    assert_eq!(kept.map(|content| content.size_bytes), Some(11));
+}
+
 #[tokio::test]
 async fn a_copy_has_the_bytes_of_its_name_or_is_none() {
     let data = tempfile::tempdir().unwrap();

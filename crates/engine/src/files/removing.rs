@@ -10,6 +10,7 @@ use protocol::step::{Command, State};
 use protocol::time::Span;
 use tokio::sync::watch;
 
+use super::admission::is_over;
 use super::uploading::whole;
 use super::{FileError, FileShelf, stream};
 use crate::Engine;
@@ -79,29 +80,29 @@ impl FileShelf<'_> {
         .await
     }
 
-    /// Removes files that no record names, and uploads past their time.
+    /// Removes files that no record names or that the record has removed, and uploads past their
+    /// time.
     pub async fn sweep(self) -> Result<Swept, FileError> {
         let shelf = self.shelf()?;
         let mut swept = Swept::default();
         for (teamspace, file) in shelf.folder.list().await? {
             let stream = stream(&teamspace, &file);
-            if self.engine.read().current(&stream).await?.is_some_and(|state| is_named(&state)) {
-                continue;
-            }
-            let (engine, shelf) = (self.engine.clone(), Arc::clone(&shelf));
-            let is_removed = whole(async move {
-                let _turn = shelf.of_files.take(file.as_str()).await;
-                if engine.read().current(&stream).await?.is_some_and(|state| is_named(&state)) {
-                    return Ok(false);
-                }
-                shelf.folder.remove(teamspace, file).await?;
-                Ok(true)
+            let state = self.engine.read().current(&stream).await?;
+            let removed = match kept(state.as_deref()) {
+                Some(Kept::Yes) => Ok(false),
+                // The outbox gives up after many attempts.
+                Some(Kept::Removed) => self.delete(&teamspace, &file).await.map(|()| true),
+                Some(Kept::Deleted) | None => self.remove_unnamed(&teamspace, &file).await,
+            };
+            // One file that cannot be removed does not keep the others.
+            let is_removed = removed.unwrap_or_else(|error| {
+                tracing::error!(%error, %file, "a left-over file could not be removed");
+                false
             });
-            swept.n_files += usize::from(is_removed.await?);
+            swept.n_files += usize::from(is_removed);
         }
         for upload in shelf.folder.uploads().await? {
-            let age = self.engine.clock.now().since(upload.touched_at);
-            if age < UPLOAD_KEPT {
+            if !is_over(&upload, self.engine.clock.now()) {
                 continue;
             }
             let (id, shelf) = (upload.id, Arc::clone(&shelf));
@@ -109,7 +110,7 @@ impl FileShelf<'_> {
                 let _turn = shelf.of_uploads.take(&id.to_string()).await;
                 let now_kept = shelf.folder.upload(upload.teamspace.clone(), id).await?;
                 // A piece may have come meanwhile.
-                let is_same = |it: &Upload| it.touched_at == upload.touched_at;
+                let is_same = |it: &Upload| *it == upload;
                 if let Some(left) = now_kept.filter(is_same) {
                     shelf.folder.drop_upload(left, true).await?;
                     shelf.open().remove(&id);
@@ -121,12 +122,33 @@ impl FileShelf<'_> {
         }
         Ok(swept)
     }
+
+    /// Removes a file, if no record names it.
+    async fn remove_unnamed(
+        self,
+        teamspace: &TeamspaceId,
+        file: &FileId,
+    ) -> Result<bool, FileError> {
+        let (engine, shelf) = (self.engine.clone(), self.shelf()?);
+        let (teamspace, file) = (teamspace.clone(), file.clone());
+        whole(async move {
+            // Nothing can store the same bytes meanwhile.
+            let _turn = shelf.of_files.take(file.as_str()).await;
+            let state = engine.read().current(&stream(&teamspace, &file)).await?;
+            let is_unnamed = match kept(state.as_deref()) {
+                Some(Kept::Yes | Kept::Removed) => false,
+                Some(Kept::Deleted) | None => true,
+            };
+            if is_unnamed {
+                shelf.folder.remove(teamspace, file).await?;
+            }
+            Ok(is_unnamed)
+        })
+        .await
+    }
 }
 
-/// Whether the bytes are named by the record: they are kept, or about to be deleted by the outbox.
-fn is_named(state: &State) -> bool {
-    state.as_file().is_some_and(|file| match file.kept {
-        Kept::Yes | Kept::Removed => true,
-        Kept::Deleted => false,
-    })
+/// What the record says about the bytes, if it has them.
+fn kept(state: Option<&State>) -> Option<Kept> {
+    state.and_then(State::as_file).map(|file| file.kept)
 }

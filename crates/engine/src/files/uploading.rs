@@ -10,12 +10,12 @@ use protocol::file;
 use protocol::ids::{FileId, TeamspaceId, UploadId};
 use protocol::step::Command;
 
-use super::{
-    FileError, FileShelf, Shelf, UPLOADS_PER_CALLER_MAX, UPLOADS_PER_TEAMSPACE_MAX, stream,
-};
+use super::admission::{Admitted, admit};
+use super::{FileError, FileShelf, Shelf, UPLOADS_PER_CALLER_MAX, stream};
 use crate::Engine;
 use crate::ports::files::{Content, Upload};
 use crate::road::submit::SubmitError;
+use crate::usage::RoomFor;
 
 impl FileShelf<'_> {
     /// Begins an upload of so many bytes, if there is room for them.
@@ -42,24 +42,25 @@ impl FileShelf<'_> {
             touched_at: self.engine.clock.now(),
             file: None,
         };
-        let (n_open, oldest) = shelf.admit(&upload)?;
-        if let Some(oldest) = oldest {
-            let shelf = Arc::clone(&shelf);
-            whole(async move { shelf.forget(oldest).await }).await?;
-        }
+        let Admitted { own_open, all_open, leaving } = shelf.admit(&upload)?;
         let now = self.engine.clock.now();
-        let room = self.engine.usage.check_bytes(caller, size_bytes + n_open, now);
-        let written = match room {
-            Ok(()) => shelf.folder.put_upload(upload.clone()).await.map_err(FileError::from),
-            Err(rejection) => Err(FileError::Submit(rejection.into())),
-        };
-        match written {
-            Ok(()) => Ok(upload),
-            Err(error) => {
-                shelf.open().remove(&upload.id);
-                Err(error)
-            }
+        let room = RoomFor { n_bytes: size_bytes, own_open, all_open };
+        if let Err(rejection) = self.engine.usage.check_bytes(caller, room, now) {
+            shelf.dismiss(&upload, leaving);
+            return Err(FileError::Submit(rejection.into()));
         }
+        let begun = async {
+            if !leaving.is_empty() {
+                let shelf = Arc::clone(&shelf);
+                whole(async move { shelf.forget_all(leaving).await }).await?;
+            }
+            shelf.folder.put_upload(upload.clone()).await.map_err(FileError::from)
+        };
+        if let Err(error) = begun.await {
+            shelf.dismiss(&upload, Vec::new());
+            return Err(error);
+        }
+        Ok(upload)
     }
 
     /// An upload of the caller.
@@ -152,26 +153,22 @@ impl FileShelf<'_> {
 }
 
 impl Shelf {
-    /// Counts an upload as open, if there are not too many. Returns the bytes that the other
-    /// uploads of the teamspace will need, and the oldest of the caller if it must give way.
-    fn admit(&self, upload: &Upload) -> Result<(u64, Option<Upload>), FileError> {
+    /// Counts an upload as open, if there are not too many. Those that give way count no more.
+    fn admit(&self, upload: &Upload) -> Result<Admitted, FileError> {
         let mut open = self.open();
-        let is_unfinished = |it: &&Upload| it.teamspace == upload.teamspace && it.file.is_none();
-        let others: Vec<&Upload> = open.values().filter(is_unfinished).collect();
-        let own: Vec<&Upload> =
-            others.iter().copied().filter(|it| it.owner == upload.owner).collect();
-        let mut oldest = None;
-        if own.len() >= UPLOADS_PER_CALLER_MAX {
-            oldest = own.into_iter().min_by_key(|it| (it.touched_at, it.id)).cloned();
-        } else if others.len() >= UPLOADS_PER_TEAMSPACE_MAX {
-            return Err(FileError::TooManyUploads);
-        }
-        let n_bytes = others.iter().map(|it| it.size_bytes).sum::<u64>();
-        if let Some(oldest) = &oldest {
-            open.remove(&oldest.id);
+        let admitted = admit(&open, upload, upload.touched_at)?;
+        for leaving in &admitted.leaving {
+            open.remove(&leaving.id);
         }
         open.insert(upload.id, upload.clone());
-        Ok((n_bytes, oldest))
+        Ok(admitted)
+    }
+
+    /// The reverse of [`admit`](Self::admit): the upload does not begin, and none gives way.
+    fn dismiss(&self, upload: &Upload, leaving: Vec<Upload>) {
+        let mut open = self.open();
+        open.remove(&upload.id);
+        open.extend(leaving.into_iter().map(|upload| (upload.id, upload)));
     }
 
     /// The oldest finished upload of a caller, if there are more than are kept for retries.
@@ -187,9 +184,20 @@ impl Shelf {
         oldest.filter(|_| is_full).cloned()
     }
 
-    /// Removes what is kept of an upload.
+    async fn forget_all(&self, uploads: Vec<Upload>) -> Result<(), FileError> {
+        for upload in uploads {
+            self.forget(upload).await?;
+        }
+        Ok(())
+    }
+
+    /// Removes what is kept of an upload, unless a piece has come meanwhile.
     async fn forget(&self, upload: Upload) -> Result<(), FileError> {
         let _turn = self.of_uploads.take(&upload.id.to_string()).await;
+        let kept = self.folder.upload(upload.teamspace.clone(), upload.id).await?;
+        if kept.is_some_and(|kept| kept != upload) {
+            return Ok(());
+        }
         self.open().remove(&upload.id);
         Ok(self.folder.drop_upload(upload, true).await?)
     }

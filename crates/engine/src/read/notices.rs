@@ -295,15 +295,16 @@ impl Mailboxes {
         }
         if let (Subject::Question(question), Some(Event::Question(event))) =
             (subject, followed.event())
-            && let Some((kind, reader)) = question_notices::notice(event)
         {
-            let (reader, to) = match reader {
-                question_notices::Reader::Agent(it) => (Reader::Agent(it.clone()), it),
-                question_notices::Reader::Queue(it) => (Reader::Queue(it.clone()), it),
-            };
-            let step = step_of(followed, kind, Form::Derived);
             let team = self.of.entry(entry.stream.teamspace.clone()).or_default();
-            team.add(reader, About::Question(*question), Waiter::Agent(to), step);
+            for (kind, reader) in question_notices::notices(event) {
+                let (reader, to) = match reader {
+                    question_notices::Reader::Agent(it) => (Reader::Agent(it.clone()), it),
+                    question_notices::Reader::Queue(it) => (Reader::Queue(it.clone()), it),
+                };
+                let step = step_of(followed, kind, Form::Derived);
+                team.add(reader, About::Question(*question), Waiter::Agent(to), step);
+            }
         }
     }
 

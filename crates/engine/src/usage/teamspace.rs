@@ -49,6 +49,16 @@ pub struct Written {
     pub is_limited: bool,
 }
 
+/// Bytes that are to be stored, and what other open uploads will need.
+#[derive(Debug, Clone, Copy)]
+pub struct RoomFor {
+    pub n_bytes: u64,
+    /// Those of the same principal.
+    pub own_open: u64,
+    /// Those of the whole teamspace.
+    pub all_open: u64,
+}
+
 /// The quota of what a principal sends in a minute.
 fn sent_quota(principal: &Principal) -> Option<Quota> {
     match Whose::of(principal)? {
@@ -195,6 +205,27 @@ impl TeamspaceUsage {
             check(own, whose)?;
         }
         check(&self.whole, Whose::Teamspace)
+    }
+
+    /// Whether bytes could be stored now. Takes nothing.
+    pub fn check_room(
+        &mut self,
+        principal: &Principal,
+        room: RoomFor,
+        now: Time,
+    ) -> Result<(), Rejection> {
+        let RoomFor { n_bytes, own_open, all_open } = room;
+        let all = all_open.saturating_add(n_bytes);
+        self.whole.check_stored(&self.limits, Quota::TeamspaceStoredMib, all)?;
+        let written = |n_entries, n_bytes| {
+            let (principal, opened, freed) = (principal.clone(), None, None);
+            Written { principal, n_entries, n_bytes, opened, freed, is_limited: true }
+        };
+        let (open, new) = (written(0, own_open), written(1, n_bytes));
+        self.take(&open, now)?;
+        let checked = self.take(&new, now).inspect(|()| self.take_back(&new));
+        self.take_back(&open);
+        checked
     }
 
     /// Entries in a minute and bytes in a day, and whether there is room for the bytes. All is

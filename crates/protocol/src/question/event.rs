@@ -120,6 +120,9 @@ pub struct Answered {
     pub given: Given,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// Who may go on besides the asker.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<AgentId>,
 }
 
 /// No human answered in time; the default counts.
@@ -128,6 +131,9 @@ pub struct Defaulted {
     #[serde(flatten)]
     pub parties: Parties,
     pub given: Given,
+    /// Who may go on besides the asker.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<AgentId>,
 }
 
 /// No human answered in time, and there is no default.
@@ -135,6 +141,9 @@ pub struct Defaulted {
 pub struct Unanswered {
     #[serde(flatten)]
     pub parties: Parties,
+    /// Who may go on besides the asker.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<AgentId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

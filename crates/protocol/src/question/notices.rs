@@ -12,24 +12,32 @@ pub enum Reader {
     Queue(AgentId),
 }
 
-/// What is told of an event, and to whom. The asker does not get what it did itself; a claim
-/// concerns the workers alone, who see it when they claim.
-pub fn notice(event: &Event) -> Option<(NoticeKind, Reader)> {
+/// What is told of an event, and to whom. The asker does not get what it did itself. Those that may
+/// go on with an answer learn that there is one, or none in time; a claim concerns the workers
+/// alone, who see it when they claim.
+pub fn notices(event: &Event) -> Vec<(NoticeKind, Reader)> {
     let parties = event.parties();
     let asked = || match parties.to_kind {
         Addressee::Person => Reader::Agent(parties.to.clone()),
         Addressee::Queue => Reader::Queue(parties.to.clone()),
     };
-    let asker = || Reader::Agent(parties.asker.clone());
-    match event {
-        Event::Asked(_) => Some((NoticeKind::QuestionAsked, asked())),
-        Event::Withdrawn(_) => Some((NoticeKind::QuestionWithdrawn, asked())),
-        Event::Answered(_) => Some((NoticeKind::QuestionAnswered, asker())),
-        Event::Defaulted(_) | Event::Unanswered(_) => {
-            Some((NoticeKind::QuestionUnanswered, asker()))
+    let continuing = |kind: NoticeKind, workers: &[AgentId]| {
+        let mut all = vec![(kind, Reader::Agent(parties.asker.clone()))];
+        for worker in workers.iter().cloned().map(Reader::Agent) {
+            if all.iter().all(|(_, told)| *told != worker) {
+                all.push((kind, worker));
+            }
         }
+        all
+    };
+    match event {
+        Event::Asked(_) => vec![(NoticeKind::QuestionAsked, asked())],
+        Event::Withdrawn(_) => vec![(NoticeKind::QuestionWithdrawn, asked())],
+        Event::Answered(it) => continuing(NoticeKind::QuestionAnswered, &it.workers),
+        Event::Defaulted(it) => continuing(NoticeKind::QuestionUnanswered, &it.workers),
+        Event::Unanswered(it) => continuing(NoticeKind::QuestionUnanswered, &it.workers),
         Event::Claimed(_) | Event::ClaimRenewed(_) | Event::ClaimLapsed(_) | Event::Finished(_) => {
-            None
+            Vec::new()
         }
     }
 }

@@ -77,9 +77,25 @@ pub fn asks(form: Form, turn: &Value) -> Result<Vec<AskCall>, Malformed> {
     let known = calls(form, turn, &none)?;
     let read = Turn::read(form, turn)?;
     let asks = read.calls().zip(known).filter(|(raw, _)| raw.name == ASK_HUMAN);
+    let read = |given| arguments(given).and_then(declared);
     Ok(asks
-        .map(|(raw, call)| AskCall { call_id: call.call_id, arguments: arguments(raw.arguments) })
+        .map(|(raw, call)| AskCall { call_id: call.call_id, arguments: read(raw.arguments) })
         .collect())
+}
+
+/// The arguments, if the tool has all of them. A question has more fields, such as a default, which
+/// are not the model's: it would approve its own question.
+fn declared(given: Map<String, Value>) -> Result<Map<String, Value>, Malformed> {
+    let schema = tool().schema;
+    let names: Vec<&String> =
+        schema["properties"].as_object().into_iter().flat_map(Map::keys).collect();
+    match given.keys().find(|name| !names.contains(name)) {
+        Some(other) => {
+            let names: Vec<&str> = names.into_iter().map(String::as_str).collect();
+            Err(Malformed::new(other, format!("only {}", names.join(", "))))
+        }
+        None => Ok(given),
+    }
 }
 
 /// The messages that answer the calls, in the form of the turn.
@@ -180,6 +196,26 @@ mod tests {
             let messages = Value::Array(answers(form, &turn, &results));
             assert_eq!(messages.pointer(place), Some(&json!("c1")), "{form:?}: {messages}");
             assert!(messages.to_string().contains(&text), "{form:?}: {messages}");
+        }
+    }
+
+    #[test]
+    fn arguments_that_the_tool_does_not_have_are_refused() {
+        let given = |more: Value| {
+            let mut fields = json!({ "text": "Refund?" }).as_object().cloned().unwrap();
+            fields.extend(more.as_object().cloned().unwrap());
+            declared(fields).map(|fields| fields.len()).map_err(|error| error.field)
+        };
+        assert_eq!(given(json!({ "wants": "text", "to": "hana" })), Ok(3));
+        for (name, value) in [
+            ("timeout", json!("1s")),
+            ("default", json!({ "decision": "approve" })),
+            ("workers", json!(["w1"])),
+            ("reference", json!("thread-1")),
+            ("task_id", json!("T-1")),
+            ("colour", json!("red")),
+        ] {
+            assert_eq!(given(json!({ name: value })), Err(name.to_owned()));
         }
     }
 

@@ -33,18 +33,18 @@ pub async fn run(
     if rows_per_second == 0 {
         return;
     }
-    let mut round = VecDeque::new();
+    let mut round = kept(&folder).await;
     loop {
-        let pause = match round.pop_front() {
-            Some(one) => look(&engine, &folder, one).await,
-            None => {
-                round = kept(&folder).await;
-                ROUND_PAUSE
-            }
+        let (pause, is_over) = match round.pop_front() {
+            Some(one) => (look(&engine, &folder, one).await, false),
+            None => (ROUND_PAUSE, true),
         };
         tokio::select! {
             () = engine.clock().sleep(pause) => {}
             _ = stopped.wait_for(|stopped| *stopped) => return,
+        }
+        if is_over {
+            round = kept(&folder).await;
         }
     }
 }

@@ -3,6 +3,8 @@
 
 mod kept;
 mod kills;
+mod shares;
+mod sweeping;
 
 use bytes::Bytes;
 use http_body_util::BodyExt;

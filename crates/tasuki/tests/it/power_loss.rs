@@ -15,7 +15,7 @@
 //! 4. `check_images(&log, &acks, n_images, seed, |image, acks| …)`; assert on the [`Report`],
 //!    also on its `reached`, for a run that never tore a write has proved little.
 //!
-//! The modules, in reading order. Only `server_images` knows the server.
+//! The modules, in reading order. Only `server_images` and `file_images` know the server.
 
 mod record;
 
@@ -29,6 +29,7 @@ mod random;
 
 mod verify;
 
+mod file_images;
 mod model_test;
 mod self_test;
 mod server_images;

@@ -136,7 +136,7 @@ async fn a_model_asks_by_tool() {
     };
     let calls = json!([call("c1", &arguments), call("c2", &json!({ "text": "" }))]);
     let turn = json!({ "role": "assistant", "content": null, "tool_calls": calls });
-    let body = json!({ "form": "openai", "turn": turn, "to": "hana" });
+    let body = json!({ "form": "openai", "turn": turn, "to": "hana", "reference": "thread-1" });
     let send = || ok(&desk.bot, Call::post("/v1/questions/tool_calls", body.clone()));
     let first = send().await;
     assert_eq!(first["waiting"], json!(["c1"]));
@@ -151,6 +151,78 @@ async fn a_model_asks_by_tool() {
     let done = send().await;
     assert_eq!(done["waiting"], json!([]));
     assert_eq!(done["messages"][0]["content"], "A human chooses: L");
+    assert_eq!(shown["reference"], "thread-1");
+}
+
+/// What a model's calls ask, in the run of this reference.
+async fn asks(bot: &Client, reference: &str, calls: &[(&str, Value)]) -> Value {
+    let call = |(id, arguments): &(&str, Value)| {
+        let function = json!({ "name": "ask_human", "arguments": arguments.to_string() });
+        json!({ "id": id, "type": "function", "function": function })
+    };
+    let calls: Vec<Value> = calls.iter().map(call).collect();
+    let turn = json!({ "role": "assistant", "content": null, "tool_calls": calls });
+    let body = json!({ "form": "openai", "turn": turn, "to": "hana", "reference": reference });
+    ok(bot, Call::post("/v1/questions/tool_calls", body)).await
+}
+
+/// Time, default and workers are the program's: a model that could set them would say yes to its
+/// own question.
+#[tokio::test]
+async fn a_model_cannot_answer_its_own_question() {
+    let desk = Desk::open().await;
+    for (name, value) in [
+        ("timeout", json!("1s")),
+        ("default", json!({ "decision": "approve" })),
+        ("workers", json!(["bot"])),
+        ("reference", json!("thread-1")),
+    ] {
+        let arguments = json!({ "text": "Refund?", name: value });
+        let asked = asks(&desk.bot, "thread-1", &[("c1", arguments)]).await;
+        let said = asked["messages"][0]["content"].as_str().expect("a text");
+        assert!(said.starts_with(&format!("Cannot ask: {name}: ")), "{said}");
+    }
+    assert_eq!(ok(&desk.bot, Call::get("/v1/questions")).await["items"], json!([]));
+
+    let worker = desk.server.agent("w1");
+    let function = json!({ "name": "ask_human", "arguments": "{\"text\": \"Refund?\"}" });
+    let call = json!({ "id": "c1", "type": "function", "function": function });
+    let turn = json!({ "role": "assistant", "content": null, "tool_calls": [call] });
+    let mut body = json!({ "form": "openai", "turn": turn, "to": "hana", "reference": "thread-1",
+                           "timeout": "1s", "workers": ["nemo"] });
+    let send = |body: &Value| Call::post("/v1/questions/tool_calls", body.clone());
+    let unknown = refused(&desk.bot, send(&body)).await;
+    assert_eq!(
+        (&unknown.body["code"], &unknown.body["field"]),
+        (&json!("unknown_agent"), &json!("workers"))
+    );
+    body["workers"] = json!(["w1"]);
+    let asked = ok(&desk.bot, send(&body)).await;
+    let id = asked["calls"][0]["question_id"].as_str().expect("an id");
+    let settled = ok(&worker, Call::get(format!("/v1/questions/{id}?wait=20s"))).await;
+    assert_eq!(settled["status"], "unanswered", "no default says yes");
+}
+
+/// Providers number calls anew in each conversation, and some in each turn.
+#[tokio::test]
+async fn an_answer_is_not_reused_by_another_run() {
+    let desk = Desk::open().await;
+    let text = |text: &str| json!({ "text": text });
+    let first = asks(&desk.bot, "thread-1", &[("call_1", text("Refund?"))]).await;
+    let id = first["calls"][0]["question_id"].as_str().expect("an id");
+    let shown = ok(&desk.hana, Call::get(format!("/v1/questions/{id}"))).await;
+    ok(&desk.hana, answer(&shown, "approve")).await;
+    let again = asks(&desk.bot, "thread-1", &[("call_1", text("Refund?"))]).await;
+    assert_eq!(again["messages"][0]["content"], "A human says yes.", "a retry");
+    for (reference, call, text) in [
+        ("thread-2", "call_1", text("Refund?")),
+        ("thread-1", "call_1", text("Refund all?")),
+        ("thread-1", "call_2", text("Refund?")),
+    ] {
+        let other = asks(&desk.bot, reference, &[(call, text)]).await;
+        assert_eq!(other["waiting"], json!([call]), "{reference} {call}");
+        assert_ne!(other["calls"][0]["question_id"], *id, "{reference} {call}");
+    }
 }
 
 /// What was asked and answered can be erased once it is settled; the hashes stay.

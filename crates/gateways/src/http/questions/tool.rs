@@ -4,14 +4,17 @@ use axum::Json;
 use axum::extract::State;
 use engine::road::submit::{Key, SubmitError};
 use protocol::ids::AgentId;
-use protocol::question::{Ask, Command, Question, Status};
+use protocol::question::{
+    Ask, Command, Question, REFERENCE_BYTES_MAX, Status, TIMEOUT_MAX, TIMEOUT_MIN, WORKERS_MAX,
+};
+use protocol::time::Span;
 use protocol::tools::ask::{ASK_HUMAN, AskCall, AskResult, answers, asks, told, tool};
 use protocol::tools::definitions::Dialect;
 use protocol::tools::{Form, Malformed};
 use protocol::{canonical, form, step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::lifecycle::{asked, stream};
 use crate::http::conversations::by_tools::Format;
@@ -44,10 +47,25 @@ pub struct ToolCallsInput {
     /// its `output`.
     #[schemars(with = "Map<String, Value>")]
     pub turn: Value,
+    /// What waits: the run, the thread or the conversation of these calls. The same call with
+    /// another reference is another question.
+    #[schemars(transform = form::line(REFERENCE_BYTES_MAX))]
+    pub reference: String,
     /// The person or the queue for calls that name none.
     #[serde(default)]
     pub to: Option<AgentId>,
+    /// How long an answer counts: a day if it is left out, at most 30 days.
+    #[serde(default)]
+    #[schemars(transform = form::span(TIMEOUT_MIN, TIMEOUT_MAX))]
+    pub timeout: Option<Span>,
+    /// Agents besides the asker that may claim the continuation.
+    #[serde(default)]
+    #[schemars(transform = form::items(0, WORKERS_MAX))]
+    pub workers: Vec<AgentId>,
 }
+
+/// The fields of a question that are the program's: a model cannot mend them.
+const OF_PROGRAM: [&str; 3] = ["reference", "timeout", "workers"];
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ToolCallsView {
@@ -87,7 +105,8 @@ pub async fn definition(
     Ok(Json(ToolView { tool: tool().render(dialect) }))
 }
 
-/// Asks each call once: the id of a call is its idempotency key, whatever key the request has.
+/// Asks each call once, whatever key the request has: its idempotency key follows from the
+/// reference, the id of the call and its arguments. Providers may number calls anew.
 pub async fn called(
     State(gateway): State<Gateway>,
     write: Write<ToolCallsInput>,
@@ -99,7 +118,7 @@ pub async fn called(
     let (mut calls, mut results, mut waiting) = (Vec::new(), Vec::new(), Vec::new());
     for call in found {
         let call_id = call.call_id.clone();
-        let (view, text, is_error) = match ask(&gateway, &asker, call, input.to.as_ref()).await? {
+        let (view, text, is_error) = match ask(&gateway, &asker, call, &input).await? {
             Ok(question) => {
                 let (id, status) = (Some(question.id.to_string()), Some(question.status()));
                 let call_id = call_id.clone();
@@ -127,33 +146,43 @@ async fn ask(
     gateway: &Gateway,
     asker: &Asker,
     call: AskCall,
-    to: Option<&AgentId>,
+    input: &ToolCallsInput,
 ) -> Result<Result<Question, String>, Problem> {
     let fields = match call.arguments {
         Ok(fields) => Value::Object(fields),
         Err(malformed) => return Ok(Err(malformed.to_string())),
     };
-    let fingerprint =
-        canonical::sha256(&[ASK_HUMAN.as_bytes(), b"\n", canonical::canonical(&fields).as_bytes()]);
+    let key = key(&input.reference, &call.call_id, &fields);
     let mut ask: Ask = match shape(fields) {
         Ok(ask) => ask,
         Err(problem) => return Ok(Err(problem.detail)),
     };
-    ask.to = ask.to.or_else(|| to.cloned());
-    let key = Key { text: format!("{ASK_HUMAN}/{}", call.call_id), fingerprint };
+    ask.to = ask.to.or_else(|| input.to.clone());
+    ask.reference = Some(input.reference.clone());
+    (ask.timeout, ask.workers) = (input.timeout, input.workers.clone());
     let stream = stream(&asker.caller.teamspace, gateway.engine.new_question_id());
     let command = step::Command::Question(Command::Ask(Box::new(ask)));
     match gateway.engine.submit_new(&asker.caller, stream, command, Some(key)).await {
         Ok(done) => asked(gateway, asker, &done).await.map(Ok),
         // A quota, or a caller that may not ask at all, is not for the model.
-        Err(SubmitError::Rejected(rejection)) if rejection.field().is_some() => {
+        Err(SubmitError::Rejected(rejection)) => {
+            let is_of_model = rejection.field().is_some_and(|it| !OF_PROGRAM.contains(&it));
             match rejection.code() {
                 "quota_full" | "quota_reached" | "body_too_large" => Err(rejection.into()),
-                _ => Ok(Err(rejection.to_string())),
+                _ if is_of_model => Ok(Err(rejection.to_string())),
+                _ => Err(rejection.into()),
             }
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// The key of a call. Its text holds all that makes the call another one, so nothing is refused as
+/// a key that was used for another request.
+fn key(reference: &str, call_id: &str, fields: &Value) -> Key {
+    let call = canonical::canonical(&json!([reference, call_id, fields]));
+    let fingerprint = canonical::sha256(&[ASK_HUMAN.as_bytes(), b"\n", call.as_bytes()]);
+    Key { text: format!("{ASK_HUMAN}/{}", canonical::hex(&fingerprint)), fingerprint }
 }
 
 fn malformed(error: &Malformed) -> Problem {

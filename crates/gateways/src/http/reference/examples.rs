@@ -101,8 +101,8 @@ const REQUESTS: [(&str, &str); 15] = [
     ("append_to_upload", r#""(the bytes of the piece)""#),
     (
         "ask_by_tool",
-        r#"{"form":"openai","to":"desk","turn":{"role":"assistant","content":null,"tool_calls":[
-            {"id":"call_1","type":"function","function":
+        r#"{"form":"openai","to":"desk","reference":"thread-42","turn":{"role":"assistant",
+            "content":null,"tool_calls":[{"id":"call_1","type":"function","function":
                 {"name":"ask_human","arguments":"{\"text\":\"May I refund 10?\"}"}}]}}"#,
     ),
     (

@@ -37,6 +37,7 @@ fn asked(parties: Parties) -> Asked {
 
 pub fn question_shapes() -> Vec<(&'static str, Event)> {
     let hana = || parties("hana", Addressee::Person);
+    let workers = || vec!["bot-2".parse().expect("an id")];
     let most = Asked {
         wants: Kind::Choose,
         options: vec!["all".to_owned(), "half".to_owned()],
@@ -45,7 +46,7 @@ pub fn question_shapes() -> Vec<(&'static str, Event)> {
         arguments_hash: Some("ab".repeat(32)),
         irreversible: true,
         default: Some(Given::plain(Decision::Decline)),
-        workers: vec!["bot-2".parse().expect("an id")],
+        workers: workers(),
         reference: Some("thread-42".to_owned()),
         task_id: Some("T-7".parse().expect("an id")),
         ..asked(parties("desk", Addressee::Queue))
@@ -60,8 +61,12 @@ pub fn question_shapes() -> Vec<(&'static str, Event)> {
             hash: "cd".repeat(32),
             given,
             note: note.map(str::to_owned),
+            workers: if note.is_some() { workers() } else { Vec::new() },
         }))
     };
+    let defaulted =
+        |given, workers| QuestionEvent::Defaulted(Defaulted { parties: hana(), given, workers });
+    let unanswered = |workers| QuestionEvent::Unanswered(Unanswered { parties: hana(), workers });
     let until = Time::from_millis(1_772_000_060_000);
     let by = || "bot".parse().expect("an id");
     let withdrawn = |reason: Option<&str>| {
@@ -78,8 +83,10 @@ pub fn question_shapes() -> Vec<(&'static str, Event)> {
         ("least", answered(Given::plain(Decision::Approve), None)),
         ("choice", answered(chosen.clone(), None)),
         ("most", answered(text, Some("as agreed"))),
-        ("least", QuestionEvent::Defaulted(Defaulted { parties: hana(), given: chosen })),
-        ("least", QuestionEvent::Unanswered(Unanswered { parties: hana() })),
+        ("least", defaulted(chosen.clone(), Vec::new())),
+        ("most", defaulted(chosen, workers())),
+        ("least", unanswered(Vec::new())),
+        ("most", unanswered(workers())),
         ("least", withdrawn(None)),
         ("most", withdrawn(Some("the customer left"))),
         ("least", QuestionEvent::Claimed(Claimed { parties: hana(), epoch: 1, by: by(), until })),

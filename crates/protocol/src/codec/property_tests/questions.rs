@@ -14,14 +14,16 @@ use crate::question::event::{
 use crate::step::Event;
 
 pub fn questions() -> impl Strategy<Value = Event> {
-    let answered = (parties(), text(), text(), given(), option::of(text()));
-    let answered = answered.prop_map(|(parties, by, hash, given, note)| {
-        QuestionEvent::Answered(Box::new(Answered { parties, by, hash, given, note }))
+    let workers = || vec(agent(), 0..3);
+    let answered = (parties(), text(), text(), given(), option::of(text()), workers());
+    let answered = answered.prop_map(|(parties, by, hash, given, note, workers)| {
+        QuestionEvent::Answered(Box::new(Answered { parties, by, hash, given, note, workers }))
     });
-    let defaulted = (parties(), given())
-        .prop_map(|(parties, given)| QuestionEvent::Defaulted(Defaulted { parties, given }));
-    let unanswered =
-        parties().prop_map(|parties| QuestionEvent::Unanswered(Unanswered { parties }));
+    let defaulted = (parties(), given(), workers()).prop_map(|(parties, given, workers)| {
+        QuestionEvent::Defaulted(Defaulted { parties, given, workers })
+    });
+    let unanswered = (parties(), workers())
+        .prop_map(|(parties, workers)| QuestionEvent::Unanswered(Unanswered { parties, workers }));
     let withdrawn = (parties(), option::of(text()))
         .prop_map(|(parties, reason)| QuestionEvent::Withdrawn(Withdrawn { parties, reason }));
     let claimed =

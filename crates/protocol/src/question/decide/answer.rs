@@ -38,6 +38,7 @@ pub fn decide(
         hash: answer.hash.clone(),
         given: answer.given.clone(),
         note: check_text("note", answer.note.as_deref())?,
+        workers: question.asked.workers.clone(),
     })))
 }
 

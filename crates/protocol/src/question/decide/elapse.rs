@@ -27,9 +27,10 @@ pub fn decide(
         // either.
         let counts = |decision| !question.asked.irreversible || decision == Decision::Decline;
         let default = question.asked.default.as_ref().filter(|it| counts(it.decision));
+        let workers = question.asked.workers.clone();
         return Ok(Some(match default {
-            Some(given) => Event::Defaulted(Defaulted { parties, given: given.clone() }),
-            None => Event::Unanswered(Unanswered { parties }),
+            Some(given) => Event::Defaulted(Defaulted { parties, given: given.clone(), workers }),
+            None => Event::Unanswered(Unanswered { parties, workers }),
         }));
     }
     let claim = question.continuation.claim.as_ref();

@@ -52,7 +52,7 @@ pub fn body_of_question(operation: &str) -> Option<Value> {
             let function = json!({ "name": "ask_human", "arguments": arguments });
             let call = json!({ "id": "c1", "type": "function", "function": function });
             let turn = json!({ "role": "assistant", "content": null, "tool_calls": [call] });
-            json!({ "form": "openai", "turn": turn })
+            json!({ "form": "openai", "turn": turn, "reference": "thread-1" })
         }
         _ => return None,
     })

@@ -63,3 +63,33 @@ async fn a_backup_has_the_files_and_an_audit_misses_what_is_wrong_with_them() {
     found.sort();
     assert_eq!(found, expected);
 }
+
+/// Bytes that the disk no longer reads as they were written are found without a reader.
+#[tokio::test]
+async fn a_running_server_scrubs_its_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let server = Server::start_on(&data, |_| {});
+    let alice = server.agent("alice");
+    let (file, _) = (store(&alice, b"one").await, store(&alice, b"other").await);
+    assert_eq!(server.stop(), Some(0));
+    fs::write(path_of(&data, &file), b"two").unwrap();
+
+    let server = Server::start_on(&data, |_| {});
+    let n_findings = async || {
+        let request = Request::new("GET /metrics").header("host", b"localhost");
+        let answer = request.send(server.address()).await;
+        let text = String::from_utf8(answer.bytes.to_vec()).unwrap();
+        let name = "tasuki_scrub_findings_total ";
+        text.lines().find_map(|line| line.strip_prefix(name)).unwrap().parse::<u64>().unwrap()
+    };
+    while n_findings().await == 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(server.stop(), Some(0));
+    let log = server.log();
+    let after_ready = log.iter().filter_map(|line| line["message"].as_str());
+    let mut said = server.said_at_start.iter().map(String::as_str).chain(after_ready);
+    let expected = format!("scrub: the file {file} has other bytes than were stored");
+    assert!(said.any(|line| line.contains(&expected)), "{log:?}");
+}

@@ -2,8 +2,8 @@
 //!
 //! The promises are those of an ordered file system such as ext4, taken at their narrowest. A
 //! sync of a file covers its contents, its length and the name it was created under. A sync of a
-//! directory covers the names in it. Nothing else is durable; not a rename whose directory was
-//! never synced, whatever else was.
+//! directory covers the names in it, and not its own. Nothing else is durable; not a rename whose
+//! directory was never synced, whatever else was, and nothing in a folder whose name is lost.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -104,14 +104,16 @@ fn is_covered(change: &NameChange, target: &SyncTarget) -> bool {
     match target {
         SyncTarget::File(synced) => match change {
             NameChange::Create { file, .. } => file == synced,
-            NameChange::Rename { .. }
+            NameChange::Link { .. }
+            | NameChange::Rename { .. }
             | NameChange::Unlink { .. }
             | NameChange::MakeDirectory { .. }
             | NameChange::RemoveDirectory { .. } => false,
         },
         SyncTarget::Directory(synced) => match change {
-            NameChange::MakeDirectory { path } => path == synced || path.parent() == Some(synced),
-            NameChange::Create { path, .. }
+            NameChange::MakeDirectory { path }
+            | NameChange::Create { path, .. }
+            | NameChange::Link { path, .. }
             | NameChange::Rename { to: path, .. }
             | NameChange::Unlink { path, .. }
             | NameChange::RemoveDirectory { path } => path.parent() == Some(synced),
@@ -137,6 +139,7 @@ fn paths_of(change: &NameChange) -> [Option<&Path>; 2] {
     match change {
         NameChange::Rename { from, to, .. } => [Some(from), Some(to)],
         NameChange::Create { path, .. }
+        | NameChange::Link { path, .. }
         | NameChange::Unlink { path, .. }
         | NameChange::MakeDirectory { path }
         | NameChange::RemoveDirectory { path } => [Some(path), None],
@@ -145,7 +148,7 @@ fn paths_of(change: &NameChange) -> [Option<&Path>; 2] {
 
 pub fn apply_name(names: &mut Names, change: &NameChange) {
     match change {
-        NameChange::Create { path, file } => {
+        NameChange::Create { path, file } | NameChange::Link { path, file } => {
             names.insert(path.clone(), Target::File(*file));
         }
         NameChange::Rename { from, to, file } => {
@@ -158,6 +161,17 @@ pub fn apply_name(names: &mut Names, change: &NameChange) {
         }
         NameChange::RemoveDirectory { path } => {
             names.remove(path);
+        }
+    }
+}
+
+/// Removes what lies in folders that were made and are not there: their names never became durable.
+pub fn drop_what_lies_nowhere(names: &mut Names, made: &[(usize, &NameChange)]) {
+    for (_, change) in made {
+        if let NameChange::MakeDirectory { path } = change
+            && !names.contains_key(path)
+        {
+            names.retain(|name, _| !name.starts_with(path));
         }
     }
 }

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use super::disk::{
-    Disk, FileOnDisk, Names, Target, apply_change, apply_name, overlay, with_what_they_need,
+    Disk, FileOnDisk, Names, Target, apply_change, apply_name, drop_what_lies_nowhere, overlay,
+    with_what_they_need,
 };
 use super::log::Change;
 use super::random::Random;
@@ -152,6 +153,7 @@ impl Fate {
                 apply_name(&mut names, change);
             }
         }
+        drop_what_lies_nowhere(&mut names, &disk.pending_names);
         names
     }
 

@@ -53,11 +53,30 @@ pub enum Change {
 /// Paths are relative to the recorded root.
 #[derive(Debug, PartialEq)]
 pub enum NameChange {
-    Create { path: PathBuf, file: FileId },
-    Rename { from: PathBuf, to: PathBuf, file: FileId },
-    Unlink { path: PathBuf, file: FileId },
-    MakeDirectory { path: PathBuf },
-    RemoveDirectory { path: PathBuf },
+    Create {
+        path: PathBuf,
+        file: FileId,
+    },
+    /// One more name of a file.
+    Link {
+        path: PathBuf,
+        file: FileId,
+    },
+    Rename {
+        from: PathBuf,
+        to: PathBuf,
+        file: FileId,
+    },
+    Unlink {
+        path: PathBuf,
+        file: FileId,
+    },
+    MakeDirectory {
+        path: PathBuf,
+    },
+    RemoveDirectory {
+        path: PathBuf,
+    },
 }
 
 #[derive(Debug, PartialEq)]
@@ -178,6 +197,7 @@ impl Reading {
                         file,
                     }),
                     kind::UNLINK => Operation::Name(NameChange::Unlink { path, file }),
+                    kind::LINK => Operation::Name(NameChange::Link { path, file }),
                     unknown => return Err(format!("record of unknown kind {unknown}")),
                 }
             }
@@ -224,6 +244,7 @@ mod kind {
     pub const MAKE_DIRECTORY: u16 = 9;
     pub const REMOVE_DIRECTORY: u16 = 10;
     pub const UNSUPPORTED: u16 = 11;
+    pub const LINK: u16 = 12;
 }
 
 /// The recorder's `struct header` and what follows it.

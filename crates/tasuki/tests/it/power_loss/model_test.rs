@@ -73,6 +73,24 @@ fn a_new_file_needs_a_sync_of_itself_or_of_its_directory() {
 }
 
 #[test]
+fn a_file_in_a_new_folder_needs_a_sync_of_the_folders_parent() {
+    let made = [MakeDirectory("d"), Create("d/f", 0), SyncDirectory("d")];
+    check(&made, &["", "d/f="]);
+    check(&[&made[..], &[Sync(0)]].concat(), &["", "d/f="]);
+    check(&[&made[..], &[SyncDirectory("")]].concat(), &["d/f="]);
+}
+
+#[test]
+fn a_further_name_needs_a_sync_of_its_directory() {
+    let old = [Create("t", 0), Write(0, 0, "a"), Sync(0)];
+    let linked = [&old[..], &[Link("f", 0)]].concat();
+    check(&linked, &["t=a", "f=a t=a"]);
+    check(&[&linked[..], &[Sync(0)]].concat(), &["t=a", "f=a t=a"]);
+    let moved = [&linked[..], &[Unlink("t", 0), SyncDirectory("")]].concat();
+    check(&moved, &["f=a"]);
+}
+
+#[test]
 fn a_rename_needs_a_sync_of_its_directory() {
     let old = [Create("f", 0), Write(0, 0, "a"), Sync(0)];
     let new = [Create("t", 1), Write(1, 0, "b"), Sync(1), Rename("t", "f", 1)];
@@ -111,6 +129,8 @@ enum Step {
     SyncDirectory(&'static str),
     Rename(&'static str, &'static str, usize),
     Unlink(&'static str, usize),
+    Link(&'static str, usize),
+    MakeDirectory(&'static str),
 }
 use Step::*;
 
@@ -154,6 +174,11 @@ fn log_of(script: &[Step]) -> Log {
             })),
             Unlink(name, file) => operations
                 .push(Operation::Name(NameChange::Unlink { path: path(name), file: FileId(file) })),
+            Link(name, file) => operations
+                .push(Operation::Name(NameChange::Link { path: path(name), file: FileId(file) })),
+            MakeDirectory(name) => {
+                operations.push(Operation::Name(NameChange::MakeDirectory { path: path(name) }));
+            }
         }
     }
     let entries = operations.into_iter().map(|operation| Entry { at_ns: 0, operation });

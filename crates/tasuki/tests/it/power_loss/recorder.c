@@ -10,7 +10,7 @@
 // its start (what is written later is not covered) and its end (from here on it is a promise), and
 // holds no lock in between.
 //
-// What it cannot express (hard links, directory renames, O_DSYNC, ...) becomes an UNSUPPORTED
+// What it cannot express (directory renames, O_DSYNC, ...) becomes an UNSUPPORTED
 // record, which the reader refuses: better no answer than a wrong one. What it cannot see (raw
 // system calls, shared mappings, stdio) is found by Log::unrecorded. Files named `*-shm` are
 // ignored, they are SQLite's shared memory and not durable state. sync_file_range promises nothing
@@ -32,7 +32,7 @@
 
 enum kind {
     CREATE = 1, WRITE, TRUNCATE, ALLOCATE, SYNC_START, SYNC_END,
-    RENAME, UNLINK, MAKE_DIRECTORY, REMOVE_DIRECTORY, UNSUPPORTED,
+    RENAME, UNLINK, MAKE_DIRECTORY, REMOVE_DIRECTORY, UNSUPPORTED, LINK,
 };
 enum { IS_DIRECTORY = 1, IS_DELETED = 2 };
 
@@ -388,16 +388,21 @@ int mkdirat(int directory, const char *path, mode_t mode) {
 }
 int mkdir(const char *path, mode_t mode) { return mkdirat(AT_FDCWD, path, mode); }
 
-// ---- what the model cannot express ----
-
+// The record has the path of the new name; the inode says which file it is.
 int linkat(int from_directory, const char *from, int to_directory, const char *to, int flags) {
     struct file file;
+    pthread_mutex_lock(&order);
+    uint64_t at_ns = now_ns();
     int result = (int)syscall(SYS_linkat, from_directory, from, to_directory, to, flags);
     if (result == 0 && tracked_name(to_directory, to, &file))
-        emit_alone(UNSUPPORTED, &file, 0, "hard link");
+        emit(LINK, at_ns, &file, 0, "", NULL, 0);
+    pthread_mutex_unlock(&order);
     return result;
 }
 int link(const char *from, const char *to) { return linkat(AT_FDCWD, from, AT_FDCWD, to, 0); }
+
+// ---- what the model cannot express ----
+
 ssize_t copy_file_range(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t length,
                         unsigned flags) {
     struct file file;

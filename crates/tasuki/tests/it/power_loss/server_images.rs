@@ -127,35 +127,41 @@ async fn live_without_syncs(seed: u64) -> Life {
     place.end(&server, [load]).await
 }
 
-struct Place {
-    data: PathBuf,
-    log: PathBuf,
+/// Where a recorded server lives.
+pub struct Place {
+    pub data: PathBuf,
+    pub log: PathBuf,
     folder: TempDir,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         Self { data: folder.path().join("data"), log: folder.path().join("log"), folder }
     }
 
-    fn start(&self, change: impl FnOnce(&mut std::process::Command)) -> Server {
+    pub fn start(&self, change: impl FnOnce(&mut std::process::Command)) -> Server {
         Server::start_on(&self.data, |command| {
             record(command, &self.data, &self.log);
             change(command);
         })
     }
 
-    /// Kills the server once it has nothing more to write.
     async fn end(self, server: &Server, loads: impl IntoIterator<Item = Load>) -> Life {
+        let (log, folder) = self.recorded(server).await;
+        let acks = loads.into_iter().flat_map(|load| load.acks.all()).collect();
+        Life { log, acks, _folder: folder }
+    }
+
+    /// Kills the server once it has nothing more to write; what it did.
+    pub async fn recorded(self, server: &Server) -> (Log, TempDir) {
         ledger::until_idle(&self.data).await;
         self.until_quiet().await;
         server.kill();
         let log = Log::read(&self.log, &self.data).expect("the server does what can be recorded");
         let unrecorded = log.unrecorded(&self.data).expect("the folder can be read");
         assert_eq!(unrecorded, Vec::<PathBuf>::new(), "something went past the recorder");
-        let acks = loads.into_iter().flat_map(|load| load.acks.all()).collect();
-        Life { log, acks, _folder: self.folder }
+        (log, self.folder)
     }
 
     /// A change shows in its file before it is in the recording; a while without either is enough.
@@ -178,7 +184,7 @@ fn check_acknowledged(image: &Path, acks: &[Ack<Transition>]) -> Verdict {
 }
 
 /// Starts a server on the image and stops it again; then everything is as if nothing had happened.
-fn check_everything(image: &Path, acks: &[Ack<Transition>]) -> Verdict {
+pub fn check_everything(image: &Path, acks: &[Ack<Transition>]) -> Verdict {
     // Images do not keep file modes.
     for key in [KEY_FILE, aaep_keys::FILE].map(|name| image.join(name)) {
         if key.exists() {

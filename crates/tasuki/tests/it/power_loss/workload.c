@@ -96,6 +96,8 @@ static void everything(void) {
     MUST(fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, 20000));
     MUST(rename("below/mixed", "renamed"));
     MUST(write(other, "after the rename", 16));
+    MUST(link("renamed", "below/linked"));
+    MUST(rename("below/linked", "below/moved"));
 
     int appending = open("renamed", O_WRONLY | O_APPEND);
     MUST(pwrite(appending, "appended anyway", 15, 0));

@@ -119,9 +119,12 @@ async fn a_question_is_seen_by_those_it_concerns() {
 }
 
 #[tokio::test]
-async fn those_who_are_asked_are_told_and_so_is_the_asker() {
+async fn those_who_are_asked_are_told_and_so_are_those_who_go_on() {
     let desk = Desk::open().await;
-    let asked = ask(&desk.bot, refund()).await;
+    let worker = desk.server.agent("w1");
+    let mut question = refund();
+    question["workers"] = json!(["w1", "bot"]);
+    let asked = ask(&desk.bot, question).await;
     let told = async |client: &Client| {
         let notices = ok(client, Call::get("/v1/notices")).await;
         notices["questions"].as_array().map_or(Value::Null, |all| all[0]["kinds"].clone())
@@ -129,17 +132,28 @@ async fn those_who_are_asked_are_told_and_so_is_the_asker() {
     for client in [&desk.hana, &desk.dana] {
         assert_eq!(told(client).await, json!(["question_asked"]));
     }
-    assert_eq!(told(&desk.bot).await, Value::Null);
+    for client in [&desk.bot, &worker] {
+        assert_eq!(told(client).await, Value::Null);
+    }
     ok(&desk.hana, answer(&asked, "approve")).await;
-    assert_eq!(told(&desk.bot).await, json!(["question_answered"]));
+    for client in [&desk.bot, &worker] {
+        assert_eq!(told(client).await, json!(["question_answered"]));
+    }
     let mute = json!({ "kinds": ["question_asked"] });
     ok(&desk.hana, Call::put("/v1/notices/muted", mute)).await;
     assert_eq!(told(&desk.hana).await, Value::Null);
     let withdrawn = ask(&desk.bot, json!({ "to": "dana", "text": "Again?" })).await;
     ok(&desk.bot, Call::post(at(&withdrawn, "/withdraw"), json!({}))).await;
+    let unanswered = json!({ "to": "dana", "text": "Now?", "timeout": "1s", "workers": ["w1"] });
+    let unanswered = ask(&desk.bot, unanswered).await;
+    ok(&desk.bot, Call::get(at(&unanswered, "?wait=20s"))).await;
+    let notices = ok(&worker, Call::get("/v1/notices")).await;
+    assert_eq!(notices["questions"][1]["kinds"], json!(["question_unanswered"]), "{notices}");
     let notices = ok(&desk.dana, Call::get("/v1/notices")).await;
-    let last = notices["questions"].as_array().and_then(|all| all.last()).expect("a notice");
-    assert_eq!(last["kinds"], json!(["question_asked", "question_withdrawn"]));
+    let id = &withdrawn["question_id"];
+    let about = notices["questions"].as_array().expect("a list").iter();
+    let about = about.filter(|it| it["question_id"] == *id).collect::<Vec<_>>();
+    assert_eq!(about[0]["kinds"], json!(["question_asked", "question_withdrawn"]));
 }
 
 #[tokio::test]

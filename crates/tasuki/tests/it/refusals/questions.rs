@@ -28,6 +28,9 @@ questions of no status          | alice | GET /v1/questions?status=lost |       
 what waits for another          | alice | GET /v1/questions?waiting_for=bob |                      | 422 schema_invalid waiting_for
 questions from nowhere          | alice | GET /v1/questions?cursor=x |                             | 400 cursor_invalid cursor
 a tool in another format        | alice | GET /v1/questions/tool?format=xml |                      | 422 schema_invalid format
-tool calls in another form      | alice | POST /v1/questions/tool_calls | form = "xml" ; turn = {} | 422 schema_invalid form
-a turn that is no message       | alice | POST /v1/questions/tool_calls | form = "openai" ; turn = {} | 422 schema_invalid turn…
+tool calls in another form      | alice | POST /v1/questions/tool_calls | form = "xml" ; turn = {} ; reference = "r" | 422 schema_invalid form
+a turn that is no message       | alice | POST /v1/questions/tool_calls | form = "openai" ; turn = {} ; reference = "r" | 422 schema_invalid turn…
+tool calls without a reference  | alice | POST /v1/questions/tool_calls | form = "openai" ; turn = {} | 422 schema_invalid reference
+tool calls of too many workers  | alice | POST /v1/questions/tool_calls | form = "openai" ; turn = {} ; reference = "r" ; workers = list(17) | 422 schema_invalid workers
+tool calls with a default       | alice | POST /v1/questions/tool_calls | form = "openai" ; turn = {} ; reference = "r" ; default.decision = "approve" | 422 schema_invalid default
 "#;

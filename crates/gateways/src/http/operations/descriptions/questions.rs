@@ -41,7 +41,7 @@ pub const DESCRIPTIONS: [(&str, &str); 11] = [
     (
         "ask_by_tool",
         "Send the assistant's message as your model's provider returned it, and again until \
-         nothing waits: the id of a call makes sure that it asks once. Append the messages to the \
+         nothing waits: a call asks once for the same `reference`. Append the messages to the \
          history as they are.",
     ),
 ];
