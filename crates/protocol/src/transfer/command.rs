@@ -221,7 +221,7 @@ impl Command {
             Command::Act { .. } => {
                 Needs { caller: true, queue: queue.and_then(named), ..Needs::default() }
             }
-            Command::Lose { .. } => Needs::default(),
+            Command::Lose { .. } => Needs { queue: queue.and_then(named), ..Needs::default() },
         }
     }
 }
