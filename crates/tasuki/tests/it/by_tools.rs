@@ -1,6 +1,7 @@
 //! A person by the same door as other agents, parting words, and the history that a model needs.
 
 mod history;
+mod packages;
 mod targets;
 
 use serde_json::{Value, json};
