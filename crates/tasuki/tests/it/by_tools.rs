@@ -1,5 +1,6 @@
 //! A person by the same door as other agents, parting words, and the history that a model needs.
 
+mod detection;
 mod history;
 mod packages;
 mod targets;

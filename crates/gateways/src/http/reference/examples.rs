@@ -88,7 +88,7 @@ const DEPTH_MAX: usize = 8;
 const OPTIONAL_MAX: usize = 2;
 
 /// Requests of which a schema says too little to make an example.
-const REQUESTS: [(&str, &str); 14] = [
+const REQUESTS: [(&str, &str); 15] = [
     ("add_checkpoint", r#""old 3\nPlRNCrwHpqhGrupue0L7gxbjbMiKA9temvuZZDDpkaw=\n\ntasuki-0123…""#),
     (
         "announce_events",
@@ -104,6 +104,15 @@ const REQUESTS: [(&str, &str); 14] = [
         r#"{"form":"openai","epoch":1,"turn":{"role":"assistant","content":null,"tool_calls":[
             {"id":"call_1","type":"function","function":
                 {"name":"transfer_to_billing","arguments":"{\"reason\":\"a refund\"}"}}]}}"#,
+    ),
+    (
+        "detect_handoffs",
+        r#"{"form":"openai","messages":[{"role":"user","content":"I want my money back"},
+            {"role":"assistant","content":null,"tool_calls":[
+                {"id":"call_1","type":"function","function":
+                    {"name":"transfer_to_billing","arguments":"{\"reason\":\"a refund\"}"}}]},
+            {"role":"tool","tool_call_id":"call_1",
+                "content":"Successfully transferred to billing"}]}"#,
     ),
     ("discard_delivery", r#"{"event":"cur_5d41402abc4b2a76b9719d911017c592"}"#),
     ("open_conversation", r#"{"agent":"bob","customer":{"name":"Ana"}}"#),
