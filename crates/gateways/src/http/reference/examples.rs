@@ -5,7 +5,7 @@ use protocol::form::Form;
 use serde_json::{Map, Value, json};
 
 /// Values for fields of these names, if the schema allows them; the first that fits counts.
-const SAMPLES: [(&str, &str); 48] = [
+const SAMPLES: [(&str, &str); 49] = [
     ("action", "accept"),
     ("agent_id", "bob"),
     ("artifact_id", "export"),
@@ -18,6 +18,7 @@ const SAMPLES: [(&str, &str); 48] = [
     ("data", "aGVsbG8="),
     ("description", "Exports and their formats."),
     ("detail", "The second criterion contradicts the first."),
+    ("disposition", "refunded"),
     ("entry", "hello"),
     ("event", "handoff.accepted"),
     ("evidence", "head -1 counts 48"),

@@ -312,7 +312,7 @@ impl Shift {
                         blind(queue)
                     }
                     45..47 => Act::End { reason: None },
-                    _ => Act::Complete { summary: None, to: None },
+                    _ => Act::Complete { summary: None, disposition: None, to: None },
                 };
                 (agent(claim.agent.as_str()), act)
             }
