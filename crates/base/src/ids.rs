@@ -207,6 +207,10 @@ text_id!(
     TeamId, is_name, NAME, NAME_BYTES_MAX, NAME_EXPECTED
 );
 text_id!(
+    /// A teamspace's own code for how a matter was settled, such as `refunded`.
+    Disposition, is_name, NAME, NAME_BYTES_MAX, NAME_EXPECTED
+);
+text_id!(
     /// A graph of a teamspace.
     GraphId, is_name, NAME, NAME_BYTES_MAX, NAME_EXPECTED
 );

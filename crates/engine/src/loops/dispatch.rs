@@ -27,7 +27,7 @@ use crate::ledger::backlog::Done;
 use crate::ledger::durable_follower::{self, Begins, DurableFollower, Loop};
 use crate::ledger::feed::{Followed, is_full};
 use crate::loops::Queues;
-use crate::ports::store::{ConversationFilter, ListOf, StoreReads};
+use crate::ports::store::{ConversationFilter, ListOf, StoreError, StoreReads};
 use crate::read::query::LIST_ROWS_MAX;
 use crate::road::submit::SubmitError;
 
@@ -109,6 +109,7 @@ impl Queues<'_> {
         loop {
             for followed in &page {
                 self.take_note(followed, looks);
+                self.measure(followed).await?;
             }
             if !is_full(&page) {
                 return Ok(());
@@ -125,7 +126,7 @@ impl Queues<'_> {
             Subject::Agent(id) => self.engine.roster.forget(teamspace, id),
             Subject::Conversation(_) if is_of_transfer(&entry.name) => {
                 self.engine.roster.apply(entry);
-                self.engine.flows.apply(followed.seq(), entry);
+                self.engine.flows.apply(entry);
             }
             Subject::Conversation(_)
             | Subject::Handoff(_)
@@ -141,6 +142,18 @@ impl Queues<'_> {
             | Subject::Ledger => return,
         }
         looks.look_in(teamspace);
+    }
+
+    /// Counts the first answer and the end of a transfer.
+    async fn measure(self, followed: &Followed) -> Result<(), StoreError> {
+        let (seq, entry) = (followed.seq(), &followed.sequenced.entry);
+        let flows = &self.engine.flows;
+        let Some(transfer) = flows.measured(seq, entry) else { return Ok(()) };
+        let row = self.engine.read().transfer(&entry.stream.teamspace, transfer).await?;
+        if let Some(row) = row {
+            flows.count(seq, entry, &row.record);
+        }
+        Ok(())
     }
 
     /// One turn of a teamspace whose people may be gone. Returns whether there was one.

@@ -6,6 +6,7 @@ pub mod action;
 pub mod completion;
 pub mod completion_view;
 pub mod delegation;
+pub mod detection;
 pub mod dry_run;
 pub mod erase;
 pub mod lifecycle;
@@ -27,6 +28,7 @@ pub fn routes(gateway: Gateway) -> Router {
     Routes::new(&[&HANDOFFS, &ACP])
         .route("/v1/handoffs", |at| at.get(read::list).post(lifecycle::initiate))
         .route("/v1/handoffs/drafts", |at| at.post(lifecycle::draft))
+        .route("/v1/handoffs/detect", |at| at.post(detection::detect))
         .route("/v1/handoffs/{handoff}", |at| at.get(read::show))
         .route("/v1/handoffs/{handoff}/draft", |at| at.put(lifecycle::edit_draft))
         .route("/v1/handoffs/{handoff}/discard", |at| at.post(lifecycle::discard))

@@ -12,6 +12,7 @@ mod responses;
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -25,7 +26,8 @@ pub const PROBLEMS_MAX: usize = 100;
 const CALL_ID_CHARS_MAX: usize = 64;
 
 /// One breach of one rule.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "HistoryProblem")]
 pub struct Problem {
     /// Which message, from 0.
     pub index: usize,
@@ -41,8 +43,9 @@ impl fmt::Display for Problem {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "HistoryProblemWeight")]
 pub enum Weight {
     /// The provider refuses it.
     Refused,
@@ -50,8 +53,9 @@ pub enum Weight {
     Advice,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "HistoryRule")]
 pub enum Rule {
     /// A message has the fields of its form.
     Shape,

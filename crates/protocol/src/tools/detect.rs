@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -12,7 +13,8 @@ use super::{Form, MESSAGES_MAX, Malformed, name, text};
 use crate::ids::NAME_BYTES_MAX;
 
 /// One handoff, as the history tells it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "DetectedHandoff")]
 pub struct Found {
     /// The index of the message with the call, from 0.
     pub index: usize,
@@ -28,8 +30,9 @@ pub struct Found {
     pub direction: Direction,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "DetectedOutcome")]
 pub enum Outcome {
     Accepted,
     Refused,
@@ -39,8 +42,9 @@ pub enum Outcome {
     Unanswered,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "DetectedDirection")]
 pub enum Direction {
     Forth,
     /// The call itself says that the work came back.

@@ -8,7 +8,7 @@ use super::bundle::{About, SUMMARY_BYTES_MAX};
 use super::state::Target;
 use crate::conversation::customer_text::CUSTOMER_TEXT_BYTES_MAX;
 use crate::form;
-use crate::ids::{AgentId, TransferId};
+use crate::ids::{AgentId, Disposition, TransferId};
 use crate::needs::{Needs, QueueOf, SlotOf};
 use crate::notes::NOTES_BYTES_MAX;
 use crate::queue::Wanted;
@@ -101,6 +101,7 @@ pub enum Act {
     /// The matter is settled.
     Complete {
         summary: Option<String>,
+        disposition: Option<Disposition>,
         /// The bot that gets the conversation; the one that had it before when absent.
         to: Option<AgentId>,
     },
@@ -221,7 +222,7 @@ impl Command {
             Command::Act { .. } => {
                 Needs { caller: true, queue: queue.and_then(named), ..Needs::default() }
             }
-            Command::Lose { .. } => Needs::default(),
+            Command::Lose { .. } => Needs { queue: queue.and_then(named), ..Needs::default() },
         }
     }
 }

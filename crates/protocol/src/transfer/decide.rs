@@ -46,8 +46,9 @@ pub fn decide(
                 Act::Hold => hold::hold(&asked),
                 Act::Resume => hold::resume(&asked),
                 Act::Transfer(transfer) => leg::transfer(&asked, transfer),
-                Act::Complete { summary, to } => {
-                    finish::complete(&asked, summary.as_deref(), to.as_ref())
+                Act::Complete { summary, disposition, to } => {
+                    let (summary, disposition) = (summary.as_deref(), disposition.as_ref());
+                    finish::complete(&asked, summary, disposition, to.as_ref())
                 }
                 Act::End { reason } => finish::end(&asked, reason.as_deref()),
                 Act::Cancel { reason } => finish::cancel(&asked, reason.as_deref()),

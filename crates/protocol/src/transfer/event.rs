@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::bundle::Bundle;
 use super::state::{Limits, Outcome, Overflow, Target};
 use super::status::{Action, Status};
-use crate::ids::{AgentId, TransferId};
+use crate::ids::{AgentId, Disposition, TransferId};
 use crate::queue::{OrderKey, Wanted};
 use crate::time::{Span, Time};
 use crate::transfer::kind::Kind;
@@ -243,6 +243,9 @@ pub struct Over {
     /// What the new holder must know.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub summary: String,
+    /// How the person settled it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disposition: Option<Disposition>,
     /// The customer asked to be called back instead.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_for_callback: bool,

@@ -1,7 +1,7 @@
 //! What happened to a transfer, as figures and names: who asked, how long the customer waited, who
 //! answered, and how it ended. It is a fold over the events of the transfer, and nothing else, so
-//! that the ledger proves it. It contains no text that a person wrote, and stays when the
-//! conversation has a newer transfer.
+//! that the ledger proves it. It contains no text that a person wrote but their code for how it was
+//! settled, and stays when the conversation has a newer transfer.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use super::status::Status;
 use crate::aggregate;
 use crate::codec;
 use crate::conversation::event::Event as ConversationEvent;
-use crate::ids::{AgentId, TransferId};
+use crate::ids::{AgentId, Disposition, TransferId};
 use crate::ledger::Entry;
 use crate::time::{Span, Time};
 
@@ -78,6 +78,9 @@ pub struct FirstAnswer {
 pub struct Settled {
     pub at: Time,
     pub outcome: Outcome,
+    /// The code of the person who completed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disposition: Option<Disposition>,
     /// Who ended it, as the ledger names them.
     pub by: String,
 }
@@ -158,8 +161,8 @@ impl Record {
                 self.leave_person(at);
                 self.agent = self.served_by.last().cloned();
                 self.status = it.outcome.status();
-                let by = actor.to_owned();
-                self.settled = Some(Settled { at, outcome: it.outcome, by });
+                let (disposition, by) = (it.disposition.clone(), actor.to_owned());
+                self.settled = Some(Settled { at, outcome: it.outcome, disposition, by });
             }
             Event::Rated(it) => self.rating = Some(it.score),
             Event::Requested(_)
@@ -318,7 +321,7 @@ mod tests {
         assert_eq!((lost.status, lost.agent.as_ref().unwrap().as_str()), (Status::Queued, "hana"));
         script.push((100, "ringing", json!({ "agent": "ivan" })));
         script.push((110, "connected", json!({ "agent": "ivan" })));
-        script.push((130, "over", none()));
+        script.push((130, "over", json!({ "disposition": "refunded" })));
         script.push((140, "rated", none()));
         let over = record(&script);
         assert_eq!(spans(&over, 1_000), [80, 50, 15]);
@@ -329,6 +332,7 @@ mod tests {
         assert_eq!((over.rating, over.status), (Some(4), Status::Completed));
         let settled = over.settled.as_ref().unwrap();
         assert_eq!((settled.at.as_millis(), settled.by.as_str()), (130_000, "agent:hana"));
+        assert_eq!(settled.disposition.as_ref().map(Disposition::as_str), Some("refunded"));
         let text = serde_json::to_string(&over).unwrap();
         assert_eq!(serde_json::from_str::<Record>(&text).unwrap(), over);
     }

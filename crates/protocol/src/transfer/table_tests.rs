@@ -49,11 +49,12 @@ fn from_bot_to_human_and_back() {
         "hana hold epoch=3 => on_hold hana@3",
         "customer say => on_hold hana@3",
         "hana resume epoch=3 => connected hana@3",
-        "hana complete epoch=3 summary=refunded => completed bob@4",
+        "hana complete epoch=3 summary=done disposition=refunded => completed bob@4",
     ] {
         world.check(line);
     }
-    assert_eq!(world.bodies[0]["summary"], "refunded");
+    let over = &world.bodies[0];
+    assert_eq!((&over["summary"], &over["disposition"]), (&json!("done"), &json!("refunded")));
     for line in [
         "hana say epoch=4 => not_holder",
         "bob say epoch=4 => completed bob@4",
@@ -432,6 +433,7 @@ fn a_supervisor_listens_and_advises() {
     ]);
     assert_eq!(world.slots(), ["hana/1", "ivan/1"]);
     world.check("ivan complete epoch=3 summary=twenty => invalid summary");
+    world.check("ivan complete epoch=3 disposition=refunded => invalid disposition");
     world.check("ivan complete epoch=3 => connected hana@3");
     assert_eq!(world.recorded, ["transfer.leg_ended"]);
     assert_eq!(world.slots(), ["hana/1"]);

@@ -72,6 +72,9 @@ enum TransferCommand {
         /// What that agent must know
         #[arg(long, value_name = "TEXT")]
         summary: Option<String>,
+        /// Your own code for how it was settled, such as refunded
+        #[arg(long, value_name = "CODE")]
+        disposition: Option<String>,
         /// Another bot that gets the conversation
         #[arg(long, value_name = "AGENT")]
         to: Option<String>,
@@ -242,10 +245,12 @@ pub async fn run(args: TransferArgs) -> Result<u8> {
         }
         TransferCommand::Hold { at } => asked.act(at, "hold", json!({})).await?,
         TransferCommand::Resume { at } => asked.act(at, "resume", json!({})).await?,
-        TransferCommand::Complete { at, summary, to } => {
+        TransferCommand::Complete { at, summary, disposition, to } => {
             let mut fields = one("summary", summary);
-            if let Some(to) = to {
-                fields["to"] = to.into();
+            for (name, given) in [("disposition", disposition), ("to", to)] {
+                if let Some(given) = given {
+                    fields[name] = given.into();
+                }
             }
             asked.act(at, "complete", fields).await?;
         }

@@ -35,8 +35,9 @@ pub fn tell(record: &Value, now: Time) -> Vec<String> {
     let settled = &record["settled"];
     if let Some(at) = settled["at"].as_str().and_then(|at| at.parse::<Time>().ok()) {
         let (outcome, by) = (text(settled, "outcome"), text(settled, "by"));
-        let when = output::relative(at, now);
-        add("over", format!("{} by {}, {when}", clean(&outcome), clean(&by)));
+        let how = settled["disposition"].as_str().map(|code| format!(" ({})", clean(code)));
+        let (how, when) = (how.unwrap_or_default(), output::relative(at, now));
+        add("over", format!("{}{how} by {}, {when}", clean(&outcome), clean(&by)));
     }
     if let Some(rating) = record["rating"].as_u64() {
         add("rating", format!("{rating} of 5"));
@@ -63,14 +64,15 @@ mod tests {
         let over = json!({
             "waited": "65s", "answered_in_time": false, "served_by": ["hana", "ivan"],
             "handled": "5m", "held": "1500ms", "rings": 3, "missed": 1, "rating": 4,
-            "settled": { "at": "2026-01-01T00:09:00Z", "outcome": "completed", "by": "agent:ivan" },
+            "settled": { "at": "2026-01-01T00:09:00Z", "outcome": "completed",
+                         "disposition": "refunded", "by": "agent:ivan" },
         });
         let expected = [
             "  waited        1 min in all, answered late",
             "  served by     hana, ivan",
             "  with people   5 min in all, on hold for 1 s in all",
             "  rings         3, not answered 1",
-            "  over          completed by agent:ivan, 1 min ago",
+            "  over          completed (refunded) by agent:ivan, 1 min ago",
             "  rating        4 of 5",
         ];
         assert_eq!(tell(&over, now), expected);

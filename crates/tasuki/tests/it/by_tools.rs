@@ -1,6 +1,9 @@
 //! A person by the same door as other agents, parting words, and the history that a model needs.
 
+mod detection;
 mod history;
+mod packages;
+mod targets;
 
 use serde_json::{Value, json};
 use tasuki::client::{Call, Client};

@@ -5,7 +5,7 @@
 
 mod page;
 mod play;
-mod python;
+pub mod python;
 
 use std::fs;
 use std::path::Path;

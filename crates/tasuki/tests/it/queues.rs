@@ -437,7 +437,7 @@ async fn opened_by(desk: &Desk) -> (String, String) {
     (text("conversation_id"), text("customer_token"))
 }
 
-async fn until_told(socket: &mut Socket, kind: &str) -> Value {
+pub async fn until_told(socket: &mut Socket, kind: &str) -> Value {
     loop {
         let told = socket.told().await;
         if told["type"] == kind {

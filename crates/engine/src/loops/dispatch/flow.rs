@@ -8,6 +8,7 @@ use protocol::ids::{AgentId, TeamspaceId, TransferId};
 use protocol::ledger::Entry;
 use protocol::queue::Flow;
 use protocol::time::{Span, Time};
+use protocol::transfer::Record;
 use serde::Deserialize;
 
 use super::service_times::{Histogram, ServiceTimes};
@@ -50,9 +51,18 @@ impl Flows {
         self.times().begin_after(newest);
     }
 
+    /// The transfer whose record tells a service time with this entry.
+    pub fn measured(&self, seq: u64, entry: &Entry) -> Option<TransferId> {
+        self.times().measured(seq, entry)
+    }
+
+    /// Counts the service time that the record tells with this entry.
+    pub fn count(&self, seq: u64, entry: &Entry, record: &Record) {
+        self.times().count(seq, entry, record);
+    }
+
     /// Updates the measurements with an entry about a transfer.
-    pub fn apply(&self, seq: u64, entry: &Entry) {
-        self.times().apply(seq, entry);
+    pub fn apply(&self, entry: &Entry) {
         #[derive(Deserialize)]
         struct Body {
             transfer: TransferId,

@@ -114,7 +114,11 @@ async fn add_pickup(
     }
     frame["epoch"] = conversation.epoch.into();
     frame["priority"] = transfer.terms.priority.into();
-    frame["waitingSince"] = transfer.terms.requested_at.to_string().into();
+    // The customer of a person who asks a colleague in does not wait.
+    let row = gateway.engine.read().transfer(&caller.teamspace, transfer.id).await?;
+    if let Some(since) = row.and_then(|row| row.record.waiting_since) {
+        frame["waitingSince"] = since.to_string().into();
+    }
     if !transfer.terms.wanted.skills.is_empty() {
         frame["skills"] = json!(transfer.terms.wanted.skills);
     }

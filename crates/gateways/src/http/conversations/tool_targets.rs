@@ -6,6 +6,7 @@ use protocol::agent::{Agent, Kind};
 use protocol::caller::Caller;
 use protocol::conversation::topology::{Level, Topology};
 use protocol::ids::{AgentId, TeamspaceId};
+use protocol::queue::DEFAULT_QUEUE;
 use protocol::step::State as Aggregate;
 use protocol::tools::definitions::{HandoffTools, QUEUES_MAX, TARGETS_MAX, Target};
 
@@ -35,9 +36,8 @@ pub async fn tools_of(
     let mut targets = Vec::new();
     let members: Vec<AgentId> = match topology {
         Topology::Free => {
-            let workers = agents(gateway, teamspace, Kind::Worker, TARGETS_MAX + 1).await?;
-            let mut others = workers;
-            others.retain(|worker| worker.id != *from && worker.is_target());
+            let is_other = |agent: &Agent| agent.is_target() && agent.id != *from;
+            let others = agents(gateway, teamspace, is_other, TARGETS_MAX).await?;
             return handoff_tools(others.into_iter().map(target).collect());
         }
         Topology::Supervisor { supervisor, workers } => {
@@ -54,15 +54,22 @@ pub async fn tools_of(
 
 /// The queues of people that a model may name. No topology restricts them.
 pub async fn queues(gateway: &Gateway, teamspace: &TeamspaceId) -> Result<Vec<Target>, Problem> {
-    let queues = agents(gateway, teamspace, Kind::Queue, QUEUES_MAX).await?;
+    let is_queue = |agent: &Agent| agent.kind == Kind::Queue;
+    let mut queues = agents(gateway, teamspace, is_queue, QUEUES_MAX).await?;
+    // Of many queues only the newest were read, and the default one is often the oldest.
+    let default: AgentId = DEFAULT_QUEUE.parse().expect("a valid name");
+    if queues.len() > QUEUES_MAX && queues.iter().all(|queue| queue.id != default) {
+        queues.extend(find(gateway, teamspace, &default).await?.filter(is_queue));
+    }
     Ok(queues.into_iter().map(target).collect())
 }
 
-/// The agents of a kind in the directory, or just enough to show that they are more than this.
+/// The agents of the directory that are wanted, or just enough to show that they are more than
+/// this.
 async fn agents(
     gateway: &Gateway,
     teamspace: &TeamspaceId,
-    kind: Kind,
+    is_wanted: impl Fn(&Agent) -> bool,
     n_max: usize,
 ) -> Result<Vec<Agent>, Problem> {
     let (mut found, mut before) = (Vec::new(), None);
@@ -71,7 +78,7 @@ async fn agents(
         let page = gateway.engine.read().list(teamspace, of, before, LIST_ROWS_MAX).await?;
         for item in &page.items {
             if let Aggregate::Agent(agent) = item.state.as_ref()
-                && agent.kind == kind
+                && is_wanted(agent)
             {
                 found.push(agent.clone());
             }

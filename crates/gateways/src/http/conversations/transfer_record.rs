@@ -66,6 +66,9 @@ pub struct TransferRecordView {
 pub struct SettledView {
     pub at: String,
     pub outcome: Outcome,
+    /// The code of the person who completed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disposition: Option<String>,
     pub by: String,
 }
 
@@ -131,8 +134,9 @@ pub fn view(
 
 fn settled(record: &Record) -> Option<SettledView> {
     let settled = record.settled.as_ref()?;
+    let disposition = settled.disposition.as_ref().map(ToString::to_string);
     let (at, by) = (settled.at.to_string(), settled.by.clone());
-    Some(SettledView { at, outcome: settled.outcome, by })
+    Some(SettledView { at, outcome: settled.outcome, disposition, by })
 }
 
 fn open(record: &Record, conversation: &Conversation) -> Option<OpenView> {

@@ -8,7 +8,7 @@ use protocol::caller::Caller;
 use protocol::conversation::part::TEXT_BYTES_MAX;
 use protocol::conversation::{Command as ConversationCommand, Conversation};
 use protocol::form;
-use protocol::ids::{AgentId, ConversationId, TransferId};
+use protocol::ids::{AgentId, ConversationId, Disposition, TransferId};
 use protocol::notes::NOTES_BYTES_MAX;
 use protocol::transfer::command::{Act, Command, Request, Transfer as TransferInput};
 use protocol::transfer::decide::SCORE_MAX;
@@ -70,6 +70,9 @@ pub struct CompleteInput {
     #[serde(default)]
     #[schemars(transform = form::bytes(NOTES_BYTES_MAX))]
     pub summary: Option<String>,
+    /// The teamspace's own code for how it was settled, for its figures.
+    #[serde(default)]
+    pub disposition: Option<Disposition>,
     /// The bot that gets the conversation; the one that had it before when absent.
     #[serde(default)]
     pub to: Option<AgentId>,
@@ -205,8 +208,8 @@ pub async fn complete(
     id: Named<TransferId>,
     write: Write<CompleteInput>,
 ) -> Result<Json<TransferView>, Problem> {
-    let (write, CompleteInput { epoch, summary, to }) = write.split();
-    act(gateway, id, write, epoch, Act::Complete { summary, to }).await
+    let (write, CompleteInput { epoch, summary, disposition, to }) = write.split();
+    act(gateway, id, write, epoch, Act::Complete { summary, disposition, to }).await
 }
 
 pub async fn end(

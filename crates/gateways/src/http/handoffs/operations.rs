@@ -8,6 +8,7 @@ use protocol::handoff::progress::ProgressReport;
 use super::acp::{AcpRequest, AcpResponse};
 use crate::http::handoffs::completion::{CompleteInput, ConfirmInput, DisputeInput};
 use crate::http::handoffs::delegation::ReassignInput;
+use crate::http::handoffs::detection::{DetectInput, DetectedView};
 use crate::http::handoffs::dry_run::InitiateQuery;
 use crate::http::handoffs::erase::EraseInput;
 use crate::http::handoffs::lifecycle::{
@@ -35,7 +36,7 @@ const fn action(
     }
 }
 
-pub const HANDOFFS: [Operation; 25] = [
+pub const HANDOFFS: [Operation; 26] = [
     Operation {
         query: Some(schema::<ListInput>),
         response: Response::Json(schema::<ListPage<HandoffView>>),
@@ -58,6 +59,16 @@ pub const HANDOFFS: [Operation; 25] = [
             "draft_handoff",
             "Saves a draft, to be proposed later.",
             schema::<Offer>,
+        )
+    },
+    Operation {
+        is_keyed: false,
+        response: Response::Json(schema::<DetectedView>),
+        ..operation::action(
+            "/v1/handoffs/detect",
+            "detect_handoffs",
+            "Finds the handoffs in the history of a model, and changes nothing.",
+            schema::<DetectInput>,
         )
     },
     Operation {

@@ -64,7 +64,7 @@ const DESCRIPTIONS: [(&str, &str); 85] = [
     (
         "observe_signals",
         "The scores replace those of the word lists for this message, and may call a person. \
-         Scores that change nothing are not recorded again.",
+         Scores that change nothing are not recorded again while the message is remembered.",
     ),
     ("select_agent", "Only agents whose profile says `user_selectable` can be chosen."),
     (

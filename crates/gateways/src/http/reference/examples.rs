@@ -5,7 +5,7 @@ use protocol::form::Form;
 use serde_json::{Map, Value, json};
 
 /// Values for fields of these names, if the schema allows them; the first that fits counts.
-const SAMPLES: [(&str, &str); 48] = [
+const SAMPLES: [(&str, &str); 49] = [
     ("action", "accept"),
     ("agent_id", "bob"),
     ("artifact_id", "export"),
@@ -18,6 +18,7 @@ const SAMPLES: [(&str, &str); 48] = [
     ("data", "aGVsbG8="),
     ("description", "Exports and their formats."),
     ("detail", "The second criterion contradicts the first."),
+    ("disposition", "refunded"),
     ("entry", "hello"),
     ("event", "handoff.accepted"),
     ("evidence", "head -1 counts 48"),
@@ -110,6 +111,15 @@ const REQUESTS: [(&str, &str); 15] = [
         r#"{"form":"openai","epoch":1,"turn":{"role":"assistant","content":null,"tool_calls":[
             {"id":"call_1","type":"function","function":
                 {"name":"transfer_to_billing","arguments":"{\"reason\":\"a refund\"}"}}]}}"#,
+    ),
+    (
+        "detect_handoffs",
+        r#"{"form":"openai","messages":[{"role":"user","content":"I want my money back"},
+            {"role":"assistant","content":null,"tool_calls":[
+                {"id":"call_1","type":"function","function":
+                    {"name":"transfer_to_billing","arguments":"{\"reason\":\"a refund\"}"}}]},
+            {"role":"tool","tool_call_id":"call_1",
+                "content":"Successfully transferred to billing"}]}"#,
     ),
     ("discard_delivery", r#"{"event":"cur_5d41402abc4b2a76b9719d911017c592"}"#),
     ("open_conversation", r#"{"agent":"bob","customer":{"name":"Ana"}}"#),

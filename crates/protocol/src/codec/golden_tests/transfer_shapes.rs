@@ -174,6 +174,8 @@ fn ended() -> Vec<(&'static str, Event)> {
     };
     let mut called_back = over("cancelled");
     called_back["is_for_callback"] = true.into();
+    let mut settled = over("completed");
+    settled["disposition"] = "refunded".into();
     let mut completed = over("completed");
     completed["reason"] = "solved".into();
     completed["summary"] = "refunded".into();
@@ -185,6 +187,7 @@ fn ended() -> Vec<(&'static str, Event)> {
         shape("least", "transfer.noted", note),
         shape("whispered", "transfer.noted", whisper),
         shape("most", "transfer.over", completed),
+        shape("settled", "transfer.over", settled),
         shape("ended", "transfer.over", over("ended")),
         shape("failed", "transfer.over", over("failed")),
         shape("cancelled", "transfer.over", over("cancelled")),

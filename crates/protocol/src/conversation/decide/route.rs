@@ -156,6 +156,7 @@ fn by_person(
         to,
         reason: check_text("reason", route.reason.as_deref())?.unwrap_or_default(),
         summary: check_text("context", route.context.as_deref())?.unwrap_or_default(),
+        disposition: None,
         deliver: is_told(to, context),
         answer_within: limit_of(to, None, context.facts),
     };

@@ -87,6 +87,44 @@ fn a_conversation_without_rules_records_scores_and_calls_nobody() {
     assert!(world.conversation().signals.is_empty());
 }
 
+/// Only what is remembered can be compared.
+#[test]
+fn scores_of_forgotten_messages_are_recorded_again() {
+    // Without rules nothing is remembered.
+    let mut world = World::with_people();
+    for line in ["shop open agent=bob => bob@1", "customer say => #1"] {
+        world.check(line);
+    }
+    for _ in 0..2 {
+        world.check(&format!("bob {} => scored #1", score(1, 1.0)));
+    }
+    // A person was called, and the turns were cleared.
+    let mut world = opened();
+    for line in [
+        "customer say => #1",
+        "customer say => #2",
+        "bob SCORE(1,0.9) => scored #1",
+        "bob SCORE(2,0.9) => scored #2 called_by=angry default@2 #3 requested queued",
+        "operator SCORE(2,0.9) => scored #2",
+        "operator SCORE(2,0.9) => scored #2",
+    ] {
+        world.check(&with_scores(line));
+    }
+    // Sixteen newer messages were said.
+    let mut world = opened();
+    for number in 1..=17 {
+        world.check(&format!("customer say => #{number}"));
+    }
+    for line in [
+        "bob SCORE(1,0.5) => scored #1",
+        "bob SCORE(1,0.5) => scored #1",
+        "bob SCORE(2,0.5) => scored #2",
+        "bob SCORE(2,0.5) => nothing",
+    ] {
+        world.check(&with_scores(line));
+    }
+}
+
 #[test]
 fn nobody_is_called_while_people_have_it() {
     let mut world = opened();

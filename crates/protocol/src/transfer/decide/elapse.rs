@@ -108,7 +108,11 @@ pub fn lose(
         answer::returned(&asked, place, claim, WhyReturned::AgentLost, String::new())
     };
     if let Some(claim) = transfer.claim().filter(|claim| claim.agent == *agent) {
-        return Ok(lost(RingingPlace::Transfer, claim));
+        let mut lost = lost(RingingPlace::Transfer, claim);
+        if transfer.answering().is_some() {
+            lost.extend(events(begins_anew(&asked).map(Event::Queued)));
+        }
+        return Ok(lost);
     }
     Ok(leg_lost(transfer, agent)
         .map(|(place, claim)| match place {
@@ -125,6 +129,23 @@ pub fn lose(
             place @ (RingingPlace::Leg(_) | RingingPlace::Transfer) => lost(place, claim),
         })
         .unwrap_or_default())
+}
+
+/// A person had answered, so a new wait begins in the same queue and place, and the steps of
+/// `overflow` are ahead again. `None` in a queue that has no such step.
+fn begins_anew(asked: &TransferAct<'_>) -> Option<Queued> {
+    let (transfer, now) = (asked.transfer, asked.context.now);
+    let queue = asked.context.facts.queue.as_ref().filter(|queue| queue.id == transfer.queue)?;
+    let overflow = request::overflow(&queue.queue_settings(), now, now)?;
+    Some(Queued {
+        holder: transfer.queue.clone(),
+        transfer: transfer.id,
+        queue: transfer.queue.clone(),
+        epoch: asked.next_epoch(),
+        order: transfer.order,
+        limits: Limits { gives_up_at: now.plus(transfer.limits.wait), ..transfer.limits },
+        overflow: Some(overflow),
+    })
 }
 
 fn leg_lost<'t>(

@@ -11,7 +11,7 @@ use crate::conversation::event::{Closed, Event as ConversationEvent};
 use crate::conversation::silence::limit_of;
 use crate::conversation::state::Side;
 use crate::facts::Context;
-use crate::ids::AgentId;
+use crate::ids::{AgentId, Disposition};
 use crate::notes::check_text;
 use crate::rejection::Rejection;
 use crate::time::Span;
@@ -22,17 +22,22 @@ use crate::transfer::status::Action;
 pub fn complete(
     asked: &TransferAct<'_>,
     summary: Option<&str>,
+    disposition: Option<&Disposition>,
     to: Option<&AgentId>,
 ) -> Result<Vec<ConversationEvent>, Rejection> {
     // A person who only advises leaves, and the customer notices nothing.
     if let Some(ended) = consultation_ended(asked)? {
-        if summary.is_some() {
-            let expected = "to be left out when advice ends; a note keeps what was said".to_owned();
-            return Err(Rejection::SchemaInvalid { field: "summary".to_owned(), expected });
-        }
-        if to.is_some() {
-            let expected = "to be left out when advice ends".to_owned();
-            return Err(Rejection::SchemaInvalid { field: "to".to_owned(), expected });
+        let left_out = "to be left out when advice ends";
+        let noted = "to be left out when advice ends; a note keeps what was said";
+        for (field, is_given, expected) in [
+            ("summary", summary.is_some(), noted),
+            ("disposition", disposition.is_some(), left_out),
+            ("to", to.is_some(), left_out),
+        ] {
+            if is_given {
+                let (field, expected) = (field.to_owned(), expected.to_owned());
+                return Err(Rejection::SchemaInvalid { field, expected });
+            }
         }
         return Ok(ended);
     }
@@ -40,8 +45,9 @@ pub fn complete(
     asked.may(Action::Complete)?;
     asked.has_seen()?;
     let summary = check_text("summary", summary)?.unwrap_or_default();
+    let disposition = disposition.cloned();
     let Some(to) = to else {
-        let over = Over { summary, ..goes_back(asked, Outcome::Completed) };
+        let over = Over { summary, disposition, ..goes_back(asked, Outcome::Completed) };
         return Ok(events([Event::Over(over)]));
     };
     let known = asked.context.facts.agent.as_ref();
@@ -57,7 +63,8 @@ pub fn complete(
     }
     let deliver = known.endpoint.is_some();
     let answer_within = limit_of(to, None, asked.context.facts);
-    let handed = HandOn { to, reason: String::new(), summary, deliver, answer_within };
+    let reason = String::new();
+    let handed = HandOn { to, reason, summary, disposition, deliver, answer_within };
     Ok(hand_on(asked.conversation, asked.transfer, handed))
 }
 
@@ -67,6 +74,7 @@ pub struct HandOn<'a> {
     pub to: &'a AgentId,
     pub reason: String,
     pub summary: String,
+    pub disposition: Option<Disposition>,
     /// It is told at its endpoint.
     pub deliver: bool,
     /// How long it has to answer what is unanswered.
@@ -79,10 +87,11 @@ pub fn hand_on(
     transfer: &Transfer,
     handed: HandOn<'_>,
 ) -> Vec<ConversationEvent> {
-    let HandOn { to, reason, summary, deliver, answer_within } = handed;
+    let HandOn { to, reason, summary, disposition, deliver, answer_within } = handed;
     let over = over(conversation, transfer, Outcome::Completed);
     let to = to.clone();
-    events([Event::Over(Over { to, reason, summary, deliver, answer_within, ..over })])
+    let handed = Over { to, reason, summary, disposition, deliver, answer_within, ..over };
+    events([Event::Over(handed)])
 }
 
 pub fn end(
@@ -198,6 +207,7 @@ fn over(conversation: &Conversation, transfer: &Transfer, outcome: Outcome) -> O
         number: conversation.transcript.count + 1,
         reason: String::new(),
         summary: String::new(),
+        disposition: None,
         is_for_callback: false,
         deliver: false,
         answer_within: None,

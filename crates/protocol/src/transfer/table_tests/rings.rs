@@ -127,6 +127,63 @@ fn it_visits_each_queue_once_and_then_it_is_over() {
     );
 }
 
+/// A person answers, and is gone: the customer begins to wait anew, and the other queue is ahead
+/// again.
+#[test]
+fn after_a_lost_person_it_overflows_as_ever() {
+    let lost = |more: &[&str]| {
+        let answered = [
+            "wait 1m => nothing",
+            "hana answer epoch=2 => connected hana@3",
+            "wait 1m => nothing",
+            "system lose agent=hana => queued slow@4",
+        ];
+        let world = check("slow", &[&answered, more].concat());
+        let transfer = world.conversation().transfer.as_ref().expect("a transfer");
+        (transfer.order, transfer.limits.gives_up_at)
+    };
+    // `slow` overflows after two minutes.
+    let (order, gives_up_at) = lost(&["wait 1m => nothing", "wait 1m => queued support@5"]);
+    // The place and the wait are those of a queue without an overflow.
+    assert_eq!((order, gives_up_at), lost(&["wait 1m => nothing"]));
+    lost(&["ivan answer epoch=4 => connected ivan@5", "system lose agent=ivan => queued slow@6"]);
+    // Rings without an answer lead there too, and not to the end.
+    check(
+        "brief",
+        &[
+            "hana answer epoch=2 => connected hana@3",
+            "system lose agent=hana => queued brief@4",
+            "system ring agent=hana => ringing brief@4",
+            "wait 30s => queued brief@4",
+            "system ring agent=ivan => ringing brief@4",
+            "wait 30s => queued brief@4",
+            "wait 1s => queued support@5",
+        ],
+    );
+    // A queue that it had left may have it once more.
+    check(
+        "ping",
+        &[
+            "system ring agent=hana => ringing ping@2",
+            "wait 1s => queued ping@2",
+            "wait 1s => queued pong@3",
+            "hana answer epoch=3 => connected hana@4",
+            "system lose agent=hana => queued pong@5",
+            "wait 20h => queued ping@6",
+        ],
+    );
+    // No person had answered: the same wait goes on.
+    check(
+        "slow",
+        &[
+            "wait 1m => nothing",
+            "system ring agent=hana => ringing slow@2",
+            "system lose agent=hana => queued slow@2",
+            "wait 1m => queued support@3",
+        ],
+    );
+}
+
 #[test]
 fn the_promised_wait_is_not_begun_anew() {
     // `ping` and `pong` promise 24 hours each, and overflow after 20.

@@ -152,7 +152,8 @@ impl World {
             "transfer" => Act::Transfer(Box::new(read::<Transfer>(fields.clone()))),
             "complete" => {
                 let to = text("to").map(|to| to.parse().expect("a name"));
-                Act::Complete { summary: text("summary"), to }
+                let disposition = text("disposition").map(|code| code.parse().expect("a code"));
+                Act::Complete { summary: text("summary"), disposition, to }
             }
             "end" => Act::End { reason: None },
             "cancel" => Act::Cancel { reason: text("reason") },

@@ -52,6 +52,7 @@ pub fn body_of(action: &str, task: &str) -> Value {
         "reject" => json!({ "reason": "other", "detail": "no" }),
         "counter" => json!({ "context": { "summary": "changed after all" } }),
         "report" | "progress" => json!({ "percent": 40, "note": "half of it" }),
+        "detect" => json!({ "messages": [{ "role": "user", "content": "hello" }] }),
         "recall" => json!({ "reason": "plans changed" }),
         "refuse" | "dispute" => json!({ "why": "no" }),
         "extend" | "extend_sla" => json!({ "due": "2027-01-01T00:00:00Z", "why": "it is hard" }),

@@ -27,6 +27,7 @@ const MEMBERS: &str = "
 list_handoffs            -          yes     yes     yes       yes          yes     yes      yes
 initiate_handoff         -          yes     yes     yes       yes          yes     not      yes
 draft_handoff            -          yes     yes     yes       yes          yes     not      yes
+detect_handoffs          -          yes     yes     yes       yes          yes     yes      yes
 show_handoff             proposed   yes     yes     yes       yes          yes     yes      yes
 show_handoff             draft      yes     gone    gone      yes          gone    yes      gone
 show_handoff             discarded  yes     gone    gone      yes          gone    yes      gone

@@ -13,7 +13,7 @@ async fn history(desk: &Desk, who: &Client, query: &str) -> Value {
 }
 
 /// A bot, a person, and the bot again.
-async fn story() -> (Desk, Client) {
+pub async fn story() -> (Desk, Client) {
     let desk = Desk::open(json!({ "mode": "pick" })).await;
     let hana = desk.person("hana").await;
     desk.say(&desk.customer, "my bill is \u{202e}wrong", None).await;

@@ -63,7 +63,8 @@ hana      transfer pickup $2 --accept
 hana      transfer whisper $2 "up to 20"
 hana      transfer complete $2
 ivan      transfer list --status connected
-ivan      transfer complete $2 --summary "refunded 20"
+ivan      transfer complete $2 --summary "refunded 20" --disposition "Refunded!"
+ivan      transfer complete $2 --summary "refunded 20" --disposition refunded
 ivan      conversation show $1
 customer  transfer rate $2 6
 hana      transfer note $2 ""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from anthropic.types import MessageParam
+from google.genai.types import Content
 from langchain_core.load import load
 from langchain_core.messages import (
     AIMessage,
@@ -27,6 +28,8 @@ STRICT = ConfigDict(extra="forbid")
 OPENAI = TypeAdapter(list[ChatCompletionMessageParam], config=STRICT)
 RESPONSES = TypeAdapter(list[ResponseInputItemParam], config=STRICT)
 ANTHROPIC = TypeAdapter(list[MessageParam], config=STRICT)
+# Its models are strict themselves.
+GEMINI = TypeAdapter(list[Content])
 
 
 def consumed(value):
@@ -71,11 +74,28 @@ def load_langchain(history, path):
         path.with_name(path.name.split(".")[0] + ".converted").write_text(json.dumps(converted))
 
 
+def load_gemini(history, _path):
+    loaded = GEMINI.validate_json(json.dumps(history))
+    dumped = GEMINI.dump_json(loaded, by_alias=True, exclude_none=True)
+    assert json.loads(dumped) == history
+    # The package leaves the order of turns to the service; these are its documented rules.
+    roles = [content.role for content in loaded]
+    assert roles == [("user", "model")[index % 2] for index in range(len(roles))], roles
+    called = []
+    for content in loaded:
+        answered = [part.function_response.id for part in content.parts if part.function_response]
+        assert answered == called, (answered, called)
+        assert not answered or len(answered) == len(content.parts), "a result stands alone"
+        called = [part.function_call.id for part in content.parts if part.function_call]
+    assert not called, called
+
+
 LOADERS = {
     "openai": load_openai,
     "responses": load_responses,
     "anthropic": load_anthropic,
     "langchain": load_langchain,
+    "gemini": load_gemini,
 }
 
 

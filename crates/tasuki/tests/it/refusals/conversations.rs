@@ -49,6 +49,11 @@ a token for a customer          | bob   | POST {CHAT}/tokens |                  
 closing as the opening agent    | alice | POST {CHAT}/close |                                     | 403 not_allowed
 closing with a field            | caller | POST {CHAT}/close | why = "x"                          | 422 schema_invalid why
 messages after nothing          | caller | GET {CHAT}/messages?after=x |                          | 400 cursor_invalid after
+detecting in another form       | bob   | POST /v1/handoffs/detect | form = "xml" ; messages = [] | 422 schema_invalid form
+detecting in no list            | bob   | POST /v1/handoffs/detect | messages = "x"               | 422 schema_invalid messages
+detecting in a text             | bob   | POST /v1/handoffs/detect | messages = ["x"]             | 422 schema_invalid messages[0]
+detecting among no speakers     | bob   | POST /v1/handoffs/detect | messages = [{"role": "person", "content": "x"}] | 422 schema_invalid messages[0].role
+detecting as a customer         | caller | POST /v1/handoffs/detect | messages = []               | 403 not_allowed
 tools in another format         | bob   | GET /v1/agents/bob/handoff-tools?format=xml |           | 422 schema_invalid format
 tools of an unknown agent       | bob   | GET /v1/agents/mallory/handoff-tools |                  | 404 not_found
 conversations of no status      | bob   | GET /v1/conversations?status=lost |                     | 422 schema_invalid status

@@ -1,6 +1,8 @@
 //! The figures of queues equal those that a plain script computes from the entries of the ledger.
 //! The script knows the names of events and nothing of the server's own fold.
 
+mod day;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -13,7 +15,7 @@ use protocol::conversation::command::Open;
 use protocol::conversation::state::customer_name;
 use protocol::conversation::{self, Conversation};
 use protocol::ids::ConversationId;
-use protocol::ledger::{Entry, Stream, Subject};
+use protocol::ledger::{Stream, Subject};
 use protocol::queue::report::{Line, Requested};
 use protocol::step::{Command, State};
 use protocol::time::{Span, Time};
@@ -34,12 +36,15 @@ const N_TRANSFERS_MIN: [usize; 2] = [300, 40];
 const QUEUES: [&str; 2] = ["default", "tax"];
 const PEOPLE: [&str; 3] = ["hana", "ivan", "olga"];
 const HOUR_MS: i64 = 3_600_000;
+/// People say so often that they are there that the server does not count them as lost.
+const SAY_EVERY: Span = Span::from_minutes(5);
 
 struct Shift {
     engine: Engine,
     clock: Arc<ManualClock>,
     random: Random,
     chats: Vec<ConversationId>,
+    said_at: Time,
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -49,13 +54,20 @@ async fn the_figures_are_those_of_a_script_over_the_ledger() {
     let stores: [Arc<dyn engine::ports::store::Store>; 2] = [Arc::new(Memory::default()), sqlite];
     let seed = seed("transfers::figures");
     for (index, store) in stores.into_iter().enumerate() {
-        let mut shift = Shift::begin(&store, seed).await;
+        let mut shift = Shift::begin(&store, seed, N_CHATS).await;
         for _ in 0..N_STEPS[index] {
-            shift.step().await;
+            let pause = match shift.random.below(20) {
+                0 => HOUR_MS,
+                _ => shift.random.below(60_000) as i64,
+            };
+            shift.step(pause).await;
         }
         let entries = all_after(store.as_ref(), 0).await.expect("the ledger can be read");
-        let entries: Vec<Entry> = entries.into_iter().map(|kept| kept.entry).collect();
-        let told = told(&entries);
+        let entries = entries.into_iter().map(|kept| kept.entry);
+        let told = told(entries.map(|entry| {
+            let body = entry.body.text().expect("a body").to_owned();
+            (entry.at, entry.name.to_string(), body)
+        }));
         assert!(
             told.len() > N_TRANSFERS_MIN[index],
             "{} transfers are too few to show anything",
@@ -65,15 +77,7 @@ async fn the_figures_are_those_of_a_script_over_the_ledger() {
         let middle = Time::from_millis((start().as_millis() + end.as_millis()) / 2);
         let after = end.plus(Span::from_millis(1));
         for (since, until) in [(start(), after), (start(), middle), (middle, after)] {
-            for queue in [None, Some(QUEUES[0]), Some(QUEUES[1]), Some("nowhere")] {
-                let expected = counted(&told, since, until, queue);
-                let requested = Requested { since, until, queue: queue.map(id) };
-                let report =
-                    shift.engine.read().queue_report(&default_teamspace(), requested).await;
-                let Ok(Counted::All(report)) = report else { panic!("it can be counted") };
-                let lines: Vec<Value> = report.lines().into_iter().map(shown).collect();
-                assert_eq!(json!(lines), json!(expected), "{queue:?}");
-            }
+            shift.check(&told, since, until).await;
         }
         // A shift without these would prove nothing.
         let whole = counted(&told, start(), after, None);
@@ -102,12 +106,13 @@ fn shown(line: Line) -> Value {
 /// A transfer, as the script reads it: its entries in order, as time, name and body.
 type Told = Vec<(i64, String, Value)>;
 
-fn told(entries: &[Entry]) -> BTreeMap<String, Told> {
+/// All transfers of these entries, by id.
+fn told(entries: impl Iterator<Item = (Time, String, String)>) -> BTreeMap<String, Told> {
     let mut all: BTreeMap<String, Told> = BTreeMap::new();
-    for entry in entries.iter().filter(|entry| entry.name.starts_with("transfer.")) {
-        let body: Value = serde_json::from_str(entry.body.text().expect("a body")).expect("JSON");
+    for (at, name, body) in entries.filter(|(_, name, _)| name.starts_with("transfer.")) {
+        let body: Value = serde_json::from_str(&body).expect("JSON");
         let id = body["transfer"].as_str().expect("an id").to_owned();
-        all.entry(id).or_default().push((entry.at.as_millis(), entry.name.to_string(), body));
+        all.entry(id).or_default().push((at.as_millis(), name, body));
     }
     all
 }
@@ -199,7 +204,11 @@ fn times(mut all: Vec<i64>) -> Value {
 }
 
 impl Shift {
-    async fn begin(store: &Arc<dyn engine::ports::store::Store>, seed: u64) -> Self {
+    async fn begin(
+        store: &Arc<dyn engine::ports::store::Store>,
+        seed: u64,
+        n_chats: usize,
+    ) -> Self {
         let (engine, clock) = support::engine_on(Arc::clone(store));
         support::register(&engine, &["bob"]).await;
         for (queue, target) in QUEUES.iter().zip(["20s", "5m"]) {
@@ -218,34 +227,57 @@ impl Shift {
             let register = agent::Command::Register { kind: Kind::Human, profile };
             submit(&engine, &operator(), agent_stream(person), Command::Agent(register)).await;
         }
-        let mut chats = Vec::new();
-        for _ in 0..N_CHATS {
-            let chat = engine.new_conversation_id();
-            let customer_queues = QUEUES.map(id).to_vec();
-            let open = Open { agent: Some(id("bob")), customer_queues, ..Open::default() };
-            let open = conversation::Command::Open(Box::new(open));
-            submit(&engine, &operator(), stream(chat), Command::Conversation(open)).await;
-            chats.push(chat);
+        let (random, said_at) = (Random::from_seed(seed), Time::from_millis(0));
+        let mut shift = Self { engine, clock, random, chats: Vec::new(), said_at };
+        for _ in 0..n_chats {
+            let chat = shift.open().await;
+            shift.chats.push(chat);
         }
-        Self { engine, clock, random: Random::from_seed(seed), chats }
+        shift
     }
 
-    /// A person or a customer does something, and time passes.
-    async fn step(&mut self) {
-        let pause = match self.random.below(20) {
-            0 => HOUR_MS,
-            _ => self.random.below(60_000) as i64,
-        };
-        self.clock.advance(Span::from_millis(pause));
-        for person in PEOPLE {
-            let presence = Presence::Available;
-            let said = Command::Agent(agent::Command::SetPresence { presence });
-            submit(&self.engine, &agent(person), agent_stream(person), said).await;
+    async fn open(&self) -> ConversationId {
+        let chat = self.engine.new_conversation_id();
+        let customer_queues = QUEUES.map(id).to_vec();
+        let open = Open { agent: Some(id("bob")), customer_queues, ..Open::default() };
+        let open = conversation::Command::Open(Box::new(open));
+        submit(&self.engine, &operator(), stream(chat), Command::Conversation(open)).await;
+        chat
+    }
+
+    /// The figures of the server are those of the script: of all queues, and of each.
+    async fn check(&self, told: &BTreeMap<String, Told>, since: Time, until: Time) {
+        for queue in [None, Some(QUEUES[0]), Some(QUEUES[1]), Some("nowhere")] {
+            let expected = counted(told, since, until, queue);
+            let requested = Requested { since, until, queue: queue.map(id) };
+            let report = self.engine.read().queue_report(&default_teamspace(), requested).await;
+            let Ok(Counted::All(report)) = report else { panic!("it can be counted") };
+            let lines: Vec<Value> = report.lines().into_iter().map(shown).collect();
+            assert_eq!(json!(lines), json!(expected), "{queue:?}");
+        }
+    }
+
+    /// Time passes, and a person or a customer does something.
+    async fn step(&mut self, pause_ms: i64) {
+        self.clock.advance(Span::from_millis(pause_ms));
+        let now = self.clock.now();
+        if now.since(self.said_at) >= SAY_EVERY {
+            self.said_at = now;
+            for person in PEOPLE {
+                let presence = Presence::Available;
+                let said = Command::Agent(agent::Command::SetPresence { presence });
+                submit(&self.engine, &agent(person), agent_stream(person), said).await;
+            }
         }
         self.engine.fire_due_deadlines().await.expect("the store works");
-        let chat = *self.random.pick(&self.chats);
+        let place = self.random.below(self.chats.len());
+        let chat = self.chats[place];
         let state = self.engine.read().current(&stream(chat)).await.expect("it can be read");
         let Some(State::Conversation(it)) = state.as_deref() else { panic!("no conversation") };
+        if it.closed.is_some() {
+            self.chats[place] = self.open().await;
+            return;
+        }
         let (caller, command) = self.anything(it);
         let command = Command::Conversation(conversation::Command::Transfer(command));
         submit(&self.engine, &caller, stream(chat), command).await;
@@ -280,7 +312,7 @@ impl Shift {
                         blind(queue)
                     }
                     45..47 => Act::End { reason: None },
-                    _ => Act::Complete { summary: None, to: None },
+                    _ => Act::Complete { summary: None, disposition: None, to: None },
                 };
                 (agent(claim.agent.as_str()), act)
             }

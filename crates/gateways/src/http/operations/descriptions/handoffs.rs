@@ -1,6 +1,6 @@
 //! The operations on handoffs.
 
-pub const DESCRIPTIONS: [(&str, &str); 25] = [
+pub const DESCRIPTIONS: [(&str, &str); 26] = [
     (
         "list_handoffs",
         "Returns the handoffs of the teamspace that you may see. Narrow the list with the \
@@ -16,6 +16,11 @@ pub const DESCRIPTIONS: [(&str, &str); 25] = [
         "draft_handoff",
         "A draft may be incomplete and holds no task. Only its sender and coordinators see \
          it.",
+    ),
+    (
+        "detect_handoffs",
+        "Send the messages of a history. The answer says which of its calls are handoffs, what \
+         came of each, and what the provider would refuse.",
     ),
     (
         "show_handoff",

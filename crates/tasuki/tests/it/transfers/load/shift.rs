@@ -179,7 +179,7 @@ impl Shift {
             let act = match self.random.below(4) {
                 0 => Act::Decline { reason: None },
                 // An adviser only leaves.
-                1 => Act::Complete { summary: None, to: None },
+                1 => Act::Complete { summary: None, disposition: None, to: None },
                 _ => Act::Accept,
             };
             return Some((person, does(transfer, epoch, act)));
@@ -211,7 +211,7 @@ impl Shift {
                     0..10 => Act::Hold,
                     10..20 => Act::Resume,
                     20..45 => self.passes_on(dice),
-                    45..75 => Act::Complete { summary: None, to: None },
+                    45..75 => Act::Complete { summary: None, disposition: None, to: None },
                     _ => return None,
                 };
                 Some((person, does(transfer, epoch, act)))
@@ -254,7 +254,7 @@ impl Shift {
             }
             (Some(claim), None) => (claim.agent.clone(), Act::Accept),
             (Some(_), Some(claim)) => {
-                (claim.agent.clone(), Act::Complete { summary: None, to: None })
+                (claim.agent.clone(), Act::Complete { summary: None, disposition: None, to: None })
             }
         };
         Some((agent(person.as_str()), does(transfer, Some(conversation.epoch), act)))
