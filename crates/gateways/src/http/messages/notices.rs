@@ -6,6 +6,7 @@ use engine::ports::store::HandoffFilter;
 use engine::read::notices::{About, NoticePage, Told};
 use engine::read::query::Item;
 use protocol::agent::Command;
+use protocol::caller::Caller;
 use protocol::form;
 use protocol::handoff::Handoff;
 use protocol::handoff::notice_kind::NoticeKind;
@@ -21,7 +22,7 @@ use protocol::step;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::http::handoffs::view::{WaitView, waiting_for};
+use crate::http::handoffs::waiting::{WaitView, waiting_for};
 use crate::http::messages::state::Messages;
 use crate::http::shared::auth::Asker;
 use crate::http::shared::cursors;
@@ -195,7 +196,7 @@ pub async fn told(
         if gateway.engine.access().may_read(caller, &stream, &item.state).await? {
             match item.state.as_question() {
                 Some(question) => questions.push(question_notice(question, told)),
-                None => items.extend(notice(&item, told)),
+                None => items.extend(notice(gateway, caller, &item, told).await?),
             }
         }
     }
@@ -221,17 +222,27 @@ pub async fn waiting(
     let of = HandoffFilter::default();
     let access = gateway.engine.access();
     let page = access.open_handoffs(&asker.caller, of, &filter, None, limit).await?;
-    Ok((page.items.iter().filter_map(in_brief).collect(), page.next.is_some()))
+    let mut waiting = Vec::with_capacity(page.items.len());
+    for item in &page.items {
+        waiting.extend(in_brief(gateway, &asker.caller, item).await?);
+    }
+    Ok((waiting, page.next.is_some()))
 }
 
-fn notice(item: &Item, told: Told) -> Option<NoticeView> {
-    Some(NoticeView {
-        handoff: in_brief(item)?,
+async fn notice(
+    gateway: &Gateway,
+    caller: &Caller,
+    item: &Item,
+    told: Told,
+) -> Result<Option<NoticeView>, Problem> {
+    let handoff = in_brief(gateway, caller, item).await?;
+    Ok(handoff.map(|handoff| NoticeView {
+        handoff,
         kinds: told.kinds,
         steps: told.n_steps,
         at: told.at.to_string(),
         actor: told.actor.to_string(),
-    })
+    }))
 }
 
 fn question_notice(question: &Question, told: Told) -> QuestionNoticeView {
@@ -248,9 +259,13 @@ fn question_notice(question: &Question, told: Told) -> QuestionNoticeView {
     }
 }
 
-fn in_brief(item: &Item) -> Option<HandoffInBrief> {
-    let handoff = item.state.as_handoff()?;
-    Some(HandoffInBrief {
+async fn in_brief(
+    gateway: &Gateway,
+    caller: &Caller,
+    item: &Item,
+) -> Result<Option<HandoffInBrief>, Problem> {
+    let Some(handoff) = item.state.as_handoff() else { return Ok(None) };
+    Ok(Some(HandoffInBrief {
         handoff_id: handoff.id().to_string(),
         task_id: handoff.task_id().map(ToString::to_string),
         title: handoff.title().map(|title| hidden::visible(title).into_owned()),
@@ -258,8 +273,8 @@ fn in_brief(item: &Item) -> Option<HandoffInBrief> {
         to_agent: handoff.to().map(ToString::to_string),
         status: handoff.status().to_string(),
         replaced_by_handoff_id: successor(handoff).map(|id| id.to_string()),
-        waiting_for: waiting_for(handoff),
-    })
+        waiting_for: waiting_for(gateway, caller, handoff).await?,
+    }))
 }
 
 fn successor(handoff: &Handoff) -> Option<HandoffId> {
