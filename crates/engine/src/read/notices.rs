@@ -2,7 +2,7 @@
 //! in memory has the newest of each mailbox, grouped by what they are about, so a step costs no
 //! write. Each agent keeps a cursor of what it has read.
 
-mod first_senders;
+mod concerned;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,8 +26,8 @@ use crate::ledger::feed::{Followed, Follower};
 use crate::ports::store::{ListOf, StoreError};
 use crate::read::Read;
 use crate::read::query::LIST_ROWS_MAX;
-use first_senders::FirstSenders;
-pub use first_senders::NOTICE_REASSIGNED_MAX;
+use concerned::Concerned;
+pub use concerned::NOTICE_CONCERNED_MAX;
 
 /// The handoffs and questions that a mailbox has notices about. Beyond it, those that moved last
 /// are kept.
@@ -63,7 +63,7 @@ pub(crate) struct NoticeIndex {
 #[derive(Debug, Default)]
 struct Mailboxes {
     of: HashMap<TeamspaceId, TeamMailboxes>,
-    first_senders: FirstSenders,
+    concerned: Concerned,
     /// The entries up to here were not looked at.
     begins_after: u64,
 }
@@ -287,8 +287,8 @@ impl Mailboxes {
             (subject, followed.event())
         {
             let mut all = notices(event, &entry.actor);
-            all.extend(self.first_senders.notices(*handoff, event, &entry.actor));
-            self.first_senders.take_in(*handoff, event);
+            all.extend(self.concerned.notices(*handoff, event, &entry.actor));
+            self.concerned.take_in(*handoff, event);
             for notice in all {
                 self.take_in_handoff(followed, *handoff, notice);
             }
