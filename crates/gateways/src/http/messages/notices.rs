@@ -5,6 +5,7 @@ use axum::extract::State;
 use engine::ports::store::HandoffFilter;
 use engine::read::notices::{About, NoticePage, Told};
 use engine::read::query::Item;
+use engine::road::submit::SubmitError;
 use protocol::agent::Command;
 use protocol::caller::Caller;
 use protocol::form;
@@ -31,6 +32,9 @@ use crate::http::shared::input::{QueryParameters, Write};
 use crate::http::shared::lookup::{agent, stream};
 use crate::http::shared::paging::parse_limit;
 use crate::http::shared::problem::Problem;
+
+/// Each try but the last met another call of the same agent that read further.
+const READ_TRIES_MAX: usize = 32;
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -291,14 +295,18 @@ pub async fn mark_read(
     own: &AgentId,
     until: u64,
 ) -> Result<(), Problem> {
-    if until <= gateway.engine.read().notices_read_until(&asker.caller).await? {
-        return Ok(());
-    }
     let stream = stream(&asker.caller.teamspace, own.clone());
-    let until = cursors::event(gateway, &asker.caller.teamspace, until);
-    let command = step::Command::Agent(Command::ReadNotices { until });
-    gateway.engine.submit(&asker.caller, stream, command, None).await?;
-    Ok(())
+    let cursor = cursors::event(gateway, &asker.caller.teamspace, until);
+    for _ in 0..READ_TRIES_MAX {
+        let before = gateway.engine.read().notices_read_until(&asker.caller).await?;
+        if until <= before.place {
+            return Ok(());
+        }
+        let (until, after) = (cursor.clone(), before.cursor);
+        let command = step::Command::Agent(Command::ReadNotices { until, after });
+        gateway.engine.submit(&asker.caller, stream.clone(), command, None).await?;
+    }
+    Err(SubmitError::Contended.into())
 }
 
 /// The place in the ledger that a cursor names.
