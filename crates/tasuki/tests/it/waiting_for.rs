@@ -2,8 +2,11 @@
 
 use std::process::Command;
 
+use engine::read::query::LIST_ROWS_MAX;
+use engine::read::reading::ROWS_LOOKED_THROUGH_MAX;
 use serde_json::{Value, json};
 use tasuki::client::{Call, Client};
+use tokio::task::JoinSet;
 
 use crate::server::{Server, act, initiate, offer, ok, refused};
 use crate::sse::Stream;
@@ -271,4 +274,46 @@ async fn pages_of_what_was_sent_and_got_have_no_gaps() {
         }
         assert_eq!(found, expected, "limit {limit}");
     }
+}
+
+/// A count that looked through many handoffs of others says that it may not be all.
+#[tokio::test]
+async fn a_count_says_when_there_may_be_more() {
+    let server = Server::start();
+    let [alice, bob] = ["alice", "bob"].map(|name| server.agent(name));
+    let open = initiate(&alice, "T-mine", "bob").await;
+    let why = json!({ "reason": "capacity_unavailable", "detail": "busy" });
+    act(&bob, &open, "reject", why).await;
+    let status = ok(&alice, Call::get("/v1/acp/status")).await;
+    let counted = (&status["waiting_for_you"], &status["more_wait_for_you"]);
+    assert_eq!(counted, (&json!(1), &json!(false)));
+
+    // A page that has begun is looked through to its end.
+    let numbers: Vec<_> = (0..ROWS_LOOKED_THROUGH_MAX + LIST_ROWS_MAX).collect();
+    for some in numbers.chunks(50) {
+        let mut proposing = JoinSet::new();
+        for number in some {
+            let (alice, task) = (alice.clone(), format!("T-{number}"));
+            proposing.spawn(async move { initiate(&alice, &task, "bob").await });
+        }
+        proposing.join_all().await;
+    }
+    let status = ok(&alice, Call::get("/v1/acp/status")).await;
+    let counted = (&status["waiting_for_you"], &status["more_wait_for_you"]);
+    assert_eq!(counted, (&json!(0), &json!(true)));
+    let inbox = ok(&alice, Call::get("/v1/acp/inbox")).await;
+    assert_eq!(
+        (&inbox["waiting_for_you"], &inbox["more_wait_for_you"]),
+        (&json!([]), &json!(true))
+    );
+    let (mut found, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let path = format!("/v1/handoffs?waiting_for=me&limit=200{cursor}");
+        let page = ok(&alice, Call::get(path)).await;
+        let items = page["items"].as_array().expect("a list").iter();
+        found.extend(items.map(|item| item["task_id"].clone()));
+        let Some(next) = page["next_cursor"].as_str() else { break };
+        cursor = format!("&cursor={next}");
+    }
+    assert_eq!(found, ["T-mine"]);
 }

@@ -216,7 +216,8 @@ pub async fn told(
     Ok(page)
 }
 
-/// The handoffs that wait for the caller, and whether there are more.
+/// The handoffs that wait for the caller, and whether there may be more: a page ends early after
+/// many open handoffs that wait for others.
 pub async fn waiting(
     gateway: &Gateway,
     asker: &Asker,
