@@ -9,6 +9,7 @@ pub mod mailbox;
 pub mod matching;
 mod model_history;
 pub mod notices;
+mod parts;
 pub mod query;
 pub mod questions;
 pub mod reading;

@@ -2,7 +2,8 @@
 //! in memory has the newest of each mailbox, grouped by what they are about, so a step costs no
 //! write. Each agent keeps a cursor of what it has read.
 
-mod first_senders;
+mod concerned;
+mod page;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,6 +16,7 @@ use protocol::handoff::waits::Waiter;
 use protocol::ids::{AgentId, HandoffId, QuestionId, TeamspaceId};
 use protocol::ledger::Subject;
 use protocol::question::notices as question_notices;
+use protocol::roles::{self, RoleAction};
 use protocol::sealed_cursor::{Purpose, Scope};
 use protocol::step::{Event, State};
 use protocol::time::{Span, Time};
@@ -26,8 +28,9 @@ use crate::ledger::feed::{Followed, Follower};
 use crate::ports::store::{ListOf, StoreError};
 use crate::read::Read;
 use crate::read::query::LIST_ROWS_MAX;
-use first_senders::FirstSenders;
-pub use first_senders::NOTICE_REASSIGNED_MAX;
+use concerned::Concerned;
+pub use concerned::NOTICE_CONCERNED_MAX;
+pub use page::{NoticePage, Told};
 
 /// The handoffs and questions that a mailbox has notices about. Beyond it, those that moved last
 /// are kept.
@@ -63,7 +66,7 @@ pub(crate) struct NoticeIndex {
 #[derive(Debug, Default)]
 struct Mailboxes {
     of: HashMap<TeamspaceId, TeamMailboxes>,
-    first_senders: FirstSenders,
+    concerned: Concerned,
     /// The entries up to here were not looked at.
     begins_after: u64,
 }
@@ -119,27 +122,12 @@ struct NoticeStep {
     actor: Arc<str>,
 }
 
-/// What a caller is told, what changed first at the beginning.
+/// Up to where an agent has read its notices.
 #[derive(Debug, Clone, Default)]
-pub struct NoticePage {
-    pub about: Vec<Told>,
-    /// All notices up to here are on this page or were on one before.
-    pub until: Option<u64>,
-    pub has_more: bool,
-    /// There may be older notices after the cursor that the index no longer has.
-    pub is_incomplete: bool,
-}
-
-/// What a caller is told about one handoff or question.
-#[derive(Debug, Clone)]
-pub struct Told {
-    pub about: About,
-    /// In their order, each once.
-    pub kinds: Vec<NoticeKind>,
-    pub n_steps: usize,
-    /// Of the last step.
-    pub at: Time,
-    pub actor: Arc<str>,
+pub struct NoticesRead {
+    /// As it is stored; empty if the agent has read none.
+    pub cursor: String,
+    pub place: u64,
 }
 
 /// Keeps the index close to the end of the ledger, so that readers need not wait for it.
@@ -160,18 +148,17 @@ pub(crate) async fn run(engine: Engine, mut stopped: watch::Receiver<bool>) {
 
 impl Read<'_> {
     /// What the caller is told after a place in the ledger; by default after what it has read.
+    /// Operators are told nothing, because they keep no cursor of what they have read.
     pub async fn notices(
         self,
         caller: &Caller,
         after: Option<u64>,
         limit: usize,
     ) -> Result<NoticePage, StoreError> {
+        let Some(name) = caller.agent() else { return Ok(NoticePage::default()) };
         let newest = self.engine.store.newest().await?;
         self.keep_notices_up(newest).await?;
-        let own = match caller.agent() {
-            Some(own) => self.engine.agent(&caller.teamspace, own.clone()).await?,
-            None => None,
-        };
+        let own = self.engine.agent(&caller.teamspace, name.clone()).await?;
         let after =
             after.unwrap_or_else(|| own.as_ref().map_or(0, |own| self.read_until(own, caller)));
         let queues = self.queues_with_notices(caller, own.as_ref()).await?;
@@ -188,11 +175,14 @@ impl Read<'_> {
         Ok(page)
     }
 
-    /// The place in the ledger up to which the caller has read its notices.
-    pub async fn notices_read_until(self, caller: &Caller) -> Result<u64, StoreError> {
-        let Some(own) = caller.agent() else { return Ok(0) };
+    /// Up to where the caller has read its notices.
+    pub async fn notices_read_until(self, caller: &Caller) -> Result<NoticesRead, StoreError> {
+        let Some(own) = caller.agent() else { return Ok(NoticesRead::default()) };
         let own = self.engine.agent(&caller.teamspace, own.clone()).await?;
-        Ok(own.map_or(0, |own| self.read_until(&own, caller)))
+        Ok(own.map_or_else(NoticesRead::default, |own| NoticesRead {
+            place: self.read_until(&own, caller),
+            cursor: own.notices.read_until.clone(),
+        }))
     }
 
     fn read_until(self, own: &Agent, caller: &Caller) -> u64 {
@@ -287,8 +277,8 @@ impl Mailboxes {
             (subject, followed.event())
         {
             let mut all = notices(event, &entry.actor);
-            all.extend(self.first_senders.notices(*handoff, event, &entry.actor));
-            self.first_senders.take_in(*handoff, event);
+            all.extend(self.concerned.notices(*handoff, event, &entry.actor));
+            self.concerned.take_in(*handoff, event);
             for notice in all {
                 self.take_in_handoff(followed, *handoff, notice);
             }
@@ -341,7 +331,7 @@ impl Mailboxes {
             let readers = own_mailbox.into_iter().chain(of_queues);
             for reader in readers.chain([Reader::Approvers, Reader::Verifiers]) {
                 let Some(mailbox) = team.of.get(&reader) else { continue };
-                if matches!(reader, Reader::Agent(_)) {
+                if reader.may_be_for(caller, kind) {
                     begins_after = begins_after.max(mailbox.begins_after);
                 }
                 let is_of_queue = matches!(reader, Reader::Queue(_));
@@ -364,6 +354,20 @@ fn step_of(followed: &Followed, kind: NoticeKind, form: Form) -> NoticeStep {
     let entry = &followed.sequenced.entry;
     let (seq, at, actor) = (followed.seq(), entry.at, Arc::clone(&entry.actor));
     NoticeStep { seq, at, kind, form, actor }
+}
+
+impl Reader {
+    /// Whether something in this mailbox may be for a caller, in whose queues it is.
+    fn may_be_for(&self, caller: &Caller, kind: Option<Kind>) -> bool {
+        match self {
+            Reader::Agent(_) | Reader::Queue(_) => true,
+            Reader::Approvers => {
+                let may = |guarded| roles::may(&caller.roles, RoleAction::Approve { guarded });
+                kind == Some(Kind::Human) && (may(false) || may(true))
+            }
+            Reader::Verifiers => caller.is_coordinator() || caller.roles.contains(&Role::Reviewer),
+        }
+    }
 }
 
 impl TeamMailboxes {
@@ -450,37 +454,11 @@ impl Digest {
     }
 }
 
-impl NoticePage {
-    /// Groups the steps by what they are about, in their order, until the page is full.
-    fn gather(&mut self, mut steps: Vec<(About, NoticeStep)>, limit: usize) {
-        steps.sort_by_key(|(_, step)| step.seq);
-        let mut places: HashMap<About, usize> = HashMap::new();
-        for (about, step) in steps {
-            let place = places.get(&about).copied();
-            if place.is_none() && self.about.len() == limit {
-                self.has_more = true;
-                break;
-            }
-            let NoticeStep { seq, at, kind, actor, .. } = step;
-            let place = place.unwrap_or_else(|| {
-                places.insert(about, self.about.len());
-                let (kinds, actor) = (Vec::new(), Arc::clone(&actor));
-                self.about.push(Told { about, kinds, n_steps: 0, at, actor });
-                self.about.len() - 1
-            });
-            let told = &mut self.about[place];
-            told.n_steps += 1;
-            if !told.kinds.contains(&kind) {
-                told.kinds.push(kind);
-            }
-            (told.at, told.actor) = (at, actor);
-            self.until = Some(seq);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use protocol::agent::Profile;
+    use protocol::caller::Principal;
+
     use super::*;
 
     fn handoff(number: u128) -> About {
@@ -537,6 +515,51 @@ mod tests {
         let kinds: Vec<_> = steps.iter().take(5).map(|step| step.kind).collect();
         assert_eq!(kinds, first.collect::<Vec<_>>());
         assert_eq!(steps.back().map(|step| step.seq), Some(105));
+    }
+
+    /// A mailbox that many share is full for those whom its notices may concern, and for no others.
+    #[test]
+    fn a_full_mailbox_says_so_to_each_of_its_readers() {
+        let mailboxes_with = |reader: Reader, to: Waiter| {
+            let mut team = TeamMailboxes::default();
+            for number in 1..=NOTICE_HANDOFFS_MAX as u64 + 1 {
+                let about = handoff(u128::from(number));
+                team.add(reader.clone(), about, to.clone(), step(number, NoticeKind::Accepted));
+            }
+            let of = HashMap::from([(TeamspaceId::default_teamspace(), team)]);
+            Mailboxes { of, ..Mailboxes::default() }
+        };
+        let id = |name: &str| name.parse::<AgentId>().unwrap();
+        let (sender, owner) = (id("alice"), id("bob"));
+        let approver = Waiter::Approver { guarded: false, sender: sender.clone() };
+        let verifier = Waiter::Verifier { sender, owner };
+        let desk = Reader::Queue(id("desk"));
+        let plain: &[Role] = &[];
+        for (reader, to, kind, roles, expected) in [
+            (Reader::Agent(id("hana")), to_bob(), Kind::Worker, plain, true),
+            (Reader::Agent(id("mia")), to_bob(), Kind::Worker, plain, false),
+            (Reader::Approvers, approver.clone(), Kind::Human, plain, true),
+            (Reader::Approvers, approver.clone(), Kind::Worker, plain, false),
+            (Reader::Approvers, approver, Kind::Human, &[Role::Executor], false),
+            (Reader::Verifiers, verifier.clone(), Kind::Worker, &[Role::Reviewer], true),
+            (Reader::Verifiers, verifier.clone(), Kind::Worker, &[Role::Coordinator], true),
+            (Reader::Verifiers, verifier, Kind::Worker, plain, false),
+            (desk, Waiter::Agent(id("desk")), Kind::Human, plain, true),
+        ] {
+            let caller = Caller {
+                principal: Principal::Agent(id("hana")),
+                roles: roles.iter().copied().collect(),
+                ..Caller::system(TeamspaceId::default_teamspace())
+            };
+            let own = Agent::new(id("hana"), kind, Profile::default());
+            let queues = [id("desk")];
+            let mailboxes = mailboxes_with(reader.clone(), to);
+            let (told, page) = mailboxes.told(&caller, Some(&own), &queues, 0);
+            assert_eq!(page.is_incomplete, expected, "{reader:?} for {kind:?} {roles:?}");
+            assert!(told.len() <= NOTICE_HANDOFFS_MAX);
+            let (_, page) = mailboxes.told(&caller, Some(&own), &queues, 1);
+            assert!(!page.is_incomplete, "the one that was left out was read");
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub mod progress;
 pub mod read;
 pub mod recall;
 pub mod view;
+pub mod waiting;
 pub mod workq;
 
 use axum::Router;

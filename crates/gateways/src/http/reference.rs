@@ -347,7 +347,7 @@ fn problem_schema() -> Value {
 
 /// The facts of problems for programs, with their types; `docs/errors.md` says which code has
 /// which.
-const FACTS: [(&str, &str); 22] = [
+const FACTS: [(&str, &str); 23] = [
     ("active_handoff_id", "string"),
     ("agent", "string"),
     ("bearer", "string"),
@@ -370,6 +370,7 @@ const FACTS: [(&str, &str); 22] = [
     ("transfer_id", "string"),
     ("transfer_status", "string"),
     ("unanswered", "array"),
+    ("waiting_for", "array"),
 ];
 
 pub async fn openapi_json() -> Json<Value> {

@@ -29,8 +29,10 @@ pub enum Command {
     SetQueue { settings: Box<queue::Settings> },
     /// Sets the presence that a human declares.
     SetPresence { presence: Presence },
-    /// The agent has read its notices up to this cursor.
-    ReadNotices { until: String },
+    /// The agent has read its notices up to the cursor `until`, which lies behind `after`. It
+    /// changes nothing unless `after` is what the agent has read so far, so that two calls at once
+    /// cannot move the cursor back.
+    ReadNotices { until: String, after: String },
     /// Sets the kinds of notices that the agent is not told, in place of the old ones.
     MuteNotices { kinds: BTreeSet<NoticeKind> },
     /// The server has a connection to it, and had none before.

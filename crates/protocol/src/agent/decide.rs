@@ -35,7 +35,7 @@ pub fn decide(
         }
         Command::SetQueue { settings } => set_queue(state, settings, context),
         Command::SetPresence { presence } => attend::set(state, *presence, context),
-        Command::ReadNotices { until } => read_notices(state, until, caller),
+        Command::ReadNotices { until, after } => read_notices(state, (until, after), caller),
         Command::MuteNotices { kinds } => mute_notices(state, kinds, caller),
         Command::Connect => attend::connected(state, caller),
         Command::LoseConnection => attend::connection_lost(state, context),
@@ -162,11 +162,11 @@ fn set_queue(
 
 fn read_notices(
     state: Option<&Agent>,
-    until: &str,
+    (until, after): (&str, &str),
     caller: &Caller,
 ) -> Result<Vec<Event>, Rejection> {
     let agent = itself(state, caller)?;
-    if agent.notices.read_until == until {
+    if agent.notices.read_until != after || until == after {
         return Ok(Vec::new());
     }
     Ok(vec![Event::NoticesRead(NoticesRead { until: until.to_owned() })])
@@ -190,5 +190,40 @@ fn itself<'a>(state: Option<&'a Agent>, caller: &Caller) -> Result<&'a Agent, Re
     match caller.agent() == Some(&agent.id) {
         true => Ok(agent),
         false => Err(Rejection::NotAllowed { action: "read its notices", who: "the agent itself" }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::NoticeSettings;
+    use crate::caller::Principal;
+    use crate::ids::{AgentId, TeamspaceId};
+
+    /// Two calls at once both saw the same cursor: the second one must look again.
+    #[test]
+    fn a_cursor_of_notices_only_moves_from_where_the_caller_saw_it() {
+        for (read, until, after, expected) in [
+            ("", "c1", "", "c1"),
+            ("c1", "c2", "c1", "c2"),
+            ("c3", "c2", "c1", "c3"),
+            ("c1", "c1", "c1", "c1"),
+            ("c1", "c2", "", "c1"),
+        ] {
+            let name: AgentId = "bob".parse().unwrap();
+            let principal = Principal::Agent(name.clone());
+            let caller = Caller { principal, ..Caller::system(TeamspaceId::default_teamspace()) };
+            let notices =
+                NoticeSettings { read_until: read.to_owned(), ..NoticeSettings::default() };
+            let profile = Profile::default();
+            let agent =
+                Agent { notices: notices.into(), ..Agent::new(name, Kind::Worker, profile) };
+            let events = read_notices(Some(&agent), (until, after), &caller).unwrap();
+            let read_until = events.first().map_or(read, |event| match event {
+                Event::NoticesRead(read) => &read.until,
+                other => panic!("{other:?}"),
+            });
+            assert_eq!(read_until, expected, "{until} after {after} when {read} is read");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Who is told about a step of a handoff. A pure function of the recorded event, so notices need
 //! no writes of their own: they are derived from the ledger when a reader asks.
 
-use super::event::{Closed, Event, Proposed};
+use super::event::{Closed, Event, Parties, Proposed};
 use super::notice_kind::NoticeKind;
 use super::waits::Waiter;
 use crate::ids::AgentId;
@@ -113,15 +113,58 @@ fn of_event(event: &Event) -> Vec<Notice> {
     }
 }
 
+/// The owner of the task, if another agent proposes it.
+pub fn absent_owner(event: &Event) -> Option<&AgentId> {
+    match event {
+        Event::Proposed(proposed) => owner_besides(proposed),
+        Event::Countered(countered) => owner_besides(&countered.proposed),
+        Event::Drafted(_)
+        | Event::ValidationStarted(_)
+        | Event::VerificationUnavailable(_)
+        | Event::Checked(_)
+        | Event::Approved(_)
+        | Event::Refused(_)
+        | Event::Accepted(_)
+        | Event::Rejected(_)
+        | Event::Activated(_)
+        | Event::Progressed(_)
+        | Event::Recalled(_)
+        | Event::CompletionStarted(_)
+        | Event::CompletionChecked(_)
+        | Event::CompletionFailed(_)
+        | Event::Confirmed(_)
+        | Event::Disputed(_)
+        | Event::Completed(_)
+        | Event::Closed(_)
+        | Event::Escalated(_)
+        | Event::SlaExtended(_)
+        | Event::SlaWarned(_)
+        | Event::Delegated(_)
+        | Event::DelegationEnded(_)
+        | Event::DelegationReopened(_)
+        | Event::WorkqSettled(_)
+        | Event::WorkqDegraded(_) => None,
+    }
+}
+
+fn owner_besides(proposed: &Proposed) -> Option<&AgentId> {
+    let Parties { from, to } = &proposed.parties;
+    proposed.chain.last().filter(|owner| *owner != from && *owner != to)
+}
+
 fn offered(kind: NoticeKind, proposed: &Proposed) -> Vec<Notice> {
     let (from, to) = (&proposed.parties.from, &proposed.parties.to);
-    let target = Notice { kind, to: Waiter::Agent(to.clone()), form: Form::Derived };
+    let of = |agent: &AgentId| {
+        let to = Waiter::Agent(agent.clone());
+        Notice { kind, to, form: Form::Derived }
+    };
+    let owner = owner_besides(proposed).map(of);
     let approvers = proposed.needs_human.then(|| Notice {
         kind: NoticeKind::ApprovalWanted,
         to: Waiter::Approver { guarded: proposed.is_guarded, sender: from.clone() },
         form: Form::Derived,
     });
-    std::iter::once(target).chain(approvers).collect()
+    std::iter::once(of(to)).chain(owner).chain(approvers).collect()
 }
 
 /// The sender is sent a message; reviewers and coordinators find it in their inboxes.

@@ -367,12 +367,14 @@ async fn print_inbox(client: &Client, path: String, json: bool) -> Result<()> {
         output::remark("older notices may be missing: `tasuki todo` lists what still waits");
     }
     let n_waiting = answer["waiting_for_you"].as_array().map_or(0, Vec::len);
-    if n_waiting > 0 {
-        let says = match (n_waiting, answer["more_wait_for_you"] == true) {
-            (1, false) => "1 handoff waits".to_owned(),
-            (n_waiting, false) => format!("{n_waiting} handoffs wait"),
-            (n_waiting, true) => format!("more than {n_waiting} handoffs wait"),
-        };
+    let says = match (n_waiting, answer["more_wait_for_you"] == true) {
+        (0, false) => None,
+        (0, true) => Some("handoffs may wait".to_owned()),
+        (1, false) => Some("1 handoff waits".to_owned()),
+        (n_waiting, false) => Some(format!("{n_waiting} handoffs wait")),
+        (n_waiting, true) => Some(format!("{n_waiting} handoffs or more wait")),
+    };
+    if let Some(says) = says {
         output::remark(&format!("{says} for you: `tasuki todo`"));
     }
     if let Some(cursor) = answer["next_cursor"].as_str() {

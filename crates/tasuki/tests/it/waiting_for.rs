@@ -2,8 +2,11 @@
 
 use std::process::Command;
 
+use engine::read::query::LIST_ROWS_MAX;
+use engine::read::reading::ROWS_LOOKED_THROUGH_MAX;
 use serde_json::{Value, json};
 use tasuki::client::{Call, Client};
+use tokio::task::JoinSet;
 
 use crate::server::{Server, act, initiate, offer, ok, refused};
 use crate::sse::Stream;
@@ -79,6 +82,108 @@ async fn an_event_says_what_its_handoff_waits_for() {
     let mut replayed = Stream::open(&alice, &of, None).await;
     let replayed = replayed.next_entry().await.expect("an entry").data;
     assert_eq!(replayed.get("waiting_for"), None, "it is closed now");
+}
+
+/// What an answer says in a field, as `agent:bob: accept, reject`.
+fn waits(answer: &Value, field: &str) -> Vec<String> {
+    let words = |value: &Value| {
+        let all = value.as_array().into_iter().flatten().filter_map(Value::as_str);
+        all.collect::<Vec<_>>().join(", ")
+    };
+    let all = answer[field].as_array().into_iter().flatten();
+    all.map(|wait| {
+        format!("{}: {}", wait["who"].as_str().expect("who must act"), words(&wait["for"]))
+    })
+    .collect()
+}
+
+/// A refusal leaves the handoff as it was, and says what that waits for, over HTTP and by the tool.
+#[tokio::test]
+async fn a_refusal_says_what_the_handoff_waits_for() {
+    let server = Server::start();
+    let [alice, bob, mia] = ["alice", "bob", "mia"].map(|name| server.agent(name));
+    let id = initiate(&alice, "T-1", "bob").await;
+    for (client, action, mut body, code) in [
+        (&mia, "accept", json!({}), "not_allowed"),
+        (&bob, "complete", json!({}), "wrong_state"),
+        (&alice, "counter", json!({ "reason": "once more" }), "wrong_state"),
+    ] {
+        let path = format!("/v1/handoffs/{id}/{action}");
+        let by_http = refused(client, Call::post(path, body.clone())).await.body;
+        assert_eq!(by_http["code"], code, "{action}");
+        (body["action"], body["handoff_id"]) = (json!(action), json!(id));
+        let by_tool = refused(client, Call::post("/v1/acp/handoff", body)).await.body;
+        for answer in [by_http, by_tool] {
+            assert_eq!(waits(&answer, "waiting_for"), ["agent:bob: accept, reject"], "{answer}");
+        }
+    }
+    // A caller that may not read the handoff learns that there is none.
+    let mut hidden = offer("T-2", "bob");
+    hidden["policy"] = json!({ "visibility": "private" });
+    let hidden = ok(&alice, Call::post("/v1/handoffs", hidden)).await;
+    let path = format!("/v1/handoffs/{}/accept", hidden["handoff_id"].as_str().expect("an id"));
+    let unseen = refused(&mia, Call::post(path, json!({}))).await;
+    assert_eq!((unseen.status, unseen.body.get("waiting_for")), (404, None));
+}
+
+/// An action that begins another handoff says what both wait for. A private part is named only to
+/// its readers.
+#[tokio::test]
+async fn an_answer_says_what_a_handoff_that_it_began_waits_for() {
+    let server = Server::start();
+    let [alice, bob, mia] = ["alice", "bob", "mia"].map(|name| server.agent(name));
+    server.agent("carl");
+    let lead = server.with_token(&server.token("lead", &["--role", "coordinator"]));
+    let id = initiate(&alice, "T-1", "bob").await;
+    for action in ["accept", "activate"] {
+        act(&bob, &id, action, json!({})).await;
+    }
+    let part = |task: &str| {
+        let mut part = offer(task, "carl");
+        part["policy"] = json!({ "visibility": "private" });
+        part
+    };
+    let by_http = act(&bob, &id, "delegate", part("T-1.1")).await;
+    let mut body = part("T-1.2");
+    (body["action"], body["handoff_id"]) = (json!("delegate"), json!(id));
+    let by_tool = ok(&bob, Call::post("/v1/acp/handoff", body)).await;
+    for answer in [&by_http, &by_tool] {
+        assert_eq!(waits(answer, "new_waiting_for"), ["agent:carl: accept, reject"], "{answer}");
+        assert_eq!(waits(answer, "waiting_for"), ["parts: "], "{answer}");
+    }
+    for (client, n_parts) in [(&bob, 2), (&alice, 2), (&mia, 0)] {
+        let path = format!("/v1/handoffs/{id}/complete");
+        let refusal = refused(client, Call::post(path, json!({ "evidence": [] }))).await.body;
+        let of = format!("/v1/events?stream=handoff/{id}&after=0");
+        let first = Stream::open(client, &of, None).await.next_entry().await;
+        for answer in [refusal, first.expect("an entry").data] {
+            assert_eq!(waits(&answer, "waiting_for"), ["parts: "], "{answer}");
+            let parts = answer["waiting_for"][0]["parts"].as_array().map_or(0, Vec::len);
+            assert_eq!(parts, n_parts, "{answer}");
+        }
+    }
+    let next = initiate(&alice, "T-2", "bob").await;
+    let instead = json!({ "to_agent": "carl", "why": "bob is away" });
+    let done = act(&lead, &next, "reassign", instead).await;
+    assert!(waits(&done, "waiting_for").is_empty(), "it is closed");
+    assert_eq!(waits(&done, "new_waiting_for"), ["agent:carl: accept, reject"]);
+}
+
+/// The gate refuses, and says whose turn it is.
+#[tokio::test]
+async fn a_refusal_by_the_gate_says_what_the_handoff_waits_for() {
+    let server = Server::start();
+    let [alice, bob] = ["alice", "bob"].map(|name| server.agent(name));
+    let mut asked = offer("T-1", "bob");
+    asked["artifacts"] = json!([
+        { "artifact_id": "log", "ref": { "type": "file", "path": "/outside/of/all/roots" } },
+    ]);
+    let id = ok(&alice, Call::post("/v1/handoffs", asked)).await;
+    let id = id["handoff_id"].as_str().expect("an id");
+    let refusal = refused(&bob, Call::post(format!("/v1/handoffs/{id}/accept"), json!({}))).await;
+    assert_eq!(refusal.body["handoff_status"], "rejected");
+    let wait = &refusal.body["waiting_for"][0];
+    assert_eq!((&wait["who"], &wait["for"]), (&json!("agent:alice"), &json!(["counter", "close"])));
 }
 
 #[tokio::test]
@@ -169,4 +274,46 @@ async fn pages_of_what_was_sent_and_got_have_no_gaps() {
         }
         assert_eq!(found, expected, "limit {limit}");
     }
+}
+
+/// A count that looked through many handoffs of others says that it may not be all.
+#[tokio::test]
+async fn a_count_says_when_there_may_be_more() {
+    let server = Server::start();
+    let [alice, bob] = ["alice", "bob"].map(|name| server.agent(name));
+    let open = initiate(&alice, "T-mine", "bob").await;
+    let why = json!({ "reason": "capacity_unavailable", "detail": "busy" });
+    act(&bob, &open, "reject", why).await;
+    let status = ok(&alice, Call::get("/v1/acp/status")).await;
+    let counted = (&status["waiting_for_you"], &status["more_wait_for_you"]);
+    assert_eq!(counted, (&json!(1), &json!(false)));
+
+    // A page that has begun is looked through to its end.
+    let numbers: Vec<_> = (0..ROWS_LOOKED_THROUGH_MAX + LIST_ROWS_MAX).collect();
+    for some in numbers.chunks(50) {
+        let mut proposing = JoinSet::new();
+        for number in some {
+            let (alice, task) = (alice.clone(), format!("T-{number}"));
+            proposing.spawn(async move { initiate(&alice, &task, "bob").await });
+        }
+        proposing.join_all().await;
+    }
+    let status = ok(&alice, Call::get("/v1/acp/status")).await;
+    let counted = (&status["waiting_for_you"], &status["more_wait_for_you"]);
+    assert_eq!(counted, (&json!(0), &json!(true)));
+    let inbox = ok(&alice, Call::get("/v1/acp/inbox")).await;
+    assert_eq!(
+        (&inbox["waiting_for_you"], &inbox["more_wait_for_you"]),
+        (&json!([]), &json!(true))
+    );
+    let (mut found, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let path = format!("/v1/handoffs?waiting_for=me&limit=200{cursor}");
+        let page = ok(&alice, Call::get(path)).await;
+        let items = page["items"].as_array().expect("a list").iter();
+        found.extend(items.map(|item| item["task_id"].clone()));
+        let Some(next) = page["next_cursor"].as_str() else { break };
+        cursor = format!("&cursor={next}");
+    }
+    assert_eq!(found, ["T-mine"]);
 }

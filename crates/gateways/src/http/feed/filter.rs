@@ -19,7 +19,7 @@ use crate::http::conversations::access::reader;
 use crate::http::conversations::announced::announcements;
 use crate::http::conversations::queue_news::queue_changed;
 use crate::http::conversations::transfer_news::Sight;
-use crate::http::handoffs::view::waiting_for;
+use crate::http::handoffs::waiting::waiting_for;
 use crate::http::shared::gateway::Gateway;
 use crate::http::shared::problem::Problem;
 
@@ -127,7 +127,7 @@ impl Filter {
         let json = followed.json(gateway.engine.cursor_key());
         let mut text =
             self.made_visible(followed, std::str::from_utf8(json).expect("JSON is text"));
-        if let Some(waiting) = waiting_now(gateway, followed).await?
+        if let Some(waiting) = waiting_now(gateway, &self.caller, followed).await?
             && let Some(fields) = text.strip_suffix('}')
         {
             text = Cow::Owned(format!("{fields},\"waiting_for\":{waiting}}}"));
@@ -167,13 +167,17 @@ impl Filter {
 }
 
 /// As JSON; `None` if it is no handoff, or is closed.
-async fn waiting_now(gateway: &Gateway, followed: &Followed) -> Result<Option<String>, Problem> {
+async fn waiting_now(
+    gateway: &Gateway,
+    caller: &Caller,
+    followed: &Followed,
+) -> Result<Option<String>, Problem> {
     let stream = &followed.sequenced.entry.stream;
     let Subject::Handoff(_) = stream.subject else { return Ok(None) };
     // The caller's right to see the entry was looked up in the same state.
     let state = gateway.engine.read().current(stream).await?;
     let Some(handoff) = state.as_deref().and_then(State::as_handoff) else { return Ok(None) };
-    let waiting = waiting_for(handoff);
+    let waiting = waiting_for(gateway, caller, handoff).await?;
     if waiting.is_empty() {
         return Ok(None);
     }

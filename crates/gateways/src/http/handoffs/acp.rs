@@ -32,7 +32,8 @@ use crate::http::handoffs::negotiation::{
 };
 use crate::http::handoffs::read::ListInput;
 use crate::http::handoffs::recall::RecallInput;
-use crate::http::handoffs::view::{self, HandoffDetail, HandoffView, WaitView};
+use crate::http::handoffs::view::{HandoffDetail, HandoffView};
+use crate::http::handoffs::waiting::WaitView;
 use crate::http::handoffs::{action, dry_run, read, workq};
 use crate::http::shared::auth::Asker;
 use crate::http::shared::entry_view::EntryView;
@@ -78,6 +79,9 @@ pub struct AcpResponse {
     /// What the handoff waits for now, the next step first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waiting_for: Vec<WaitView>,
+    /// What the handoff of `new_handoff_id` waits for now.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub new_waiting_for: Vec<WaitView>,
     /// The result that the action would have, for a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dry_run: Option<DryRun>,
@@ -198,16 +202,20 @@ async fn answer(gateway: &Gateway, write: Write<Value>) -> Result<AcpResponse, F
     let done = match action::submit(gateway, write, target, command).await {
         Ok(done) => done,
         Err(problem) => {
-            let waiting_for = waiting_now(gateway, &asker, id).await;
+            let waiting_for = match id {
+                Some(id) => action::waits_despite(gateway, &asker.caller, id).await,
+                None => Vec::new(),
+            };
             let handoff_id = id.map(|id| id.to_string());
             return Err(Failure { problem, handoff_id, done: None, waiting_for });
         }
     };
     let id = action::handoff_id_of(&done).to_owned();
-    let waiting_for = action::waiting_for(gateway, &asker.caller.teamspace, &done).await?;
+    let waits = action::waits_after(gateway, &asker.caller, &done).await?;
     if let Some(refused) = &done.outcome.refused {
         let problem = Problem::refused(refused, &done.outcome);
-        return Err(Failure { problem, handoff_id: Some(id), done: Some(done), waiting_for });
+        let (handoff_id, done, waiting_for) = (Some(id), Some(done), waits.own);
+        return Err(Failure { problem, handoff_id, done, waiting_for });
     }
     let is_taken = done.outcome.status == Some(Status::Accepted);
     let handoff = match (action.as_str(), target) {
@@ -224,19 +232,10 @@ async fn answer(gateway: &Gateway, write: Write<Value>) -> Result<AcpResponse, F
         status: done.outcome.status.map(|status| status.to_string()),
         metadata: Some(metadata(&done)),
         handoff,
-        waiting_for,
+        waiting_for: waits.own,
+        new_waiting_for: waits.began,
         ..AcpResponse::default()
     })
-}
-
-/// What a handoff waits for although an action on it was refused: nothing if the caller may not see
-/// the handoff.
-async fn waiting_now(gateway: &Gateway, asker: &Asker, id: Option<HandoffId>) -> Vec<WaitView> {
-    let Some(id) = id else { return Vec::new() };
-    match read::visible(gateway, asker, id).await {
-        Ok(item) => item.state.as_handoff().map(view::waiting_for).unwrap_or_default(),
-        Err(_problem) => Vec::new(),
-    }
 }
 
 /// Adds the fields of the request itself to the list of those that an action knows.
@@ -377,7 +376,7 @@ async fn query_one(
     let detail = read::detail(gateway, asker, id).await?;
     let (history, _) =
         read::entries(gateway, asker, &item.stream, u64::MAX, HISTORY_ENTRIES_MAX).await?;
-    let waiting_for = item.state.as_handoff().map(view::waiting_for).unwrap_or_default();
+    let waiting_for = detail.handoff.waiting_for.clone();
     Ok(AcpResponse {
         success: true,
         handoff_id: Some(id.to_string()),

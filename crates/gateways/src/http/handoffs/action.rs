@@ -4,13 +4,15 @@ use axum::Json;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use engine::road::submit::{Done, SubmitError};
+use protocol::caller::Caller;
 use protocol::handoff::workq::WorkqStatus;
 use protocol::handoff::{Command, Status};
 use protocol::ids::{HandoffId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
 use protocol::step;
 
-use crate::http::handoffs::view::{self, WaitView};
+use crate::http::handoffs::view::{self, WaitsAfter};
+use crate::http::handoffs::waiting::{WaitView, waiting_for_id};
 use crate::http::shared::gateway::Gateway;
 use crate::http::shared::input::Write;
 use crate::http::shared::problem::Problem;
@@ -37,18 +39,27 @@ pub async fn act(
     target: Target,
     command: Command,
 ) -> Result<Response, Problem> {
-    let teamspace = write.asker.caller.teamspace.clone();
-    let done = submit(gateway, write, target, command).await?;
+    let caller = write.asker.caller.clone();
+    let done = match submit(gateway, write, target, command).await {
+        Ok(done) => done,
+        Err(problem) => {
+            let waits = match target {
+                Target::New(_) => Vec::new(),
+                Target::Existing(id) => waits_despite(gateway, &caller, id).await,
+            };
+            return Err(saying(problem, &waits));
+        }
+    };
+    let waits = waits_after(gateway, &caller, &done).await?;
     if let Some(refused) = &done.outcome.refused {
-        return Err(Problem::refused(refused, &done.outcome));
+        return Err(saying(Problem::refused(refused, &done.outcome), &waits.own));
     }
     let id = handoff_id_of(&done);
     let status = match target {
         Target::New(_) => StatusCode::CREATED,
         Target::Existing(_) => StatusCode::OK,
     };
-    let waiting_for = waiting_for(gateway, &teamspace, &done).await?;
-    let answer = view::action_done(id, &done, waiting_for);
+    let answer = view::action_done(id, &done, waits);
     let mut response = (status, Json(answer)).into_response();
     let headers = response.headers_mut();
     if let (Target::New(_), Ok(value)) =
@@ -59,19 +70,34 @@ pub async fn act(
     Ok(response)
 }
 
-/// What the handoff waits for now. A retry gets the stored outcome, with what is true at its time.
-pub async fn waiting_for(
+/// What the handoff, and another one that the action began, wait for now. A retry gets the stored
+/// outcome, with what is true at its time.
+pub async fn waits_after(
     gateway: &Gateway,
-    teamspace: &TeamspaceId,
+    caller: &Caller,
     done: &Done,
-) -> Result<Vec<WaitView>, Problem> {
-    let Ok(subject) = done.subject.parse() else { return Ok(Vec::new()) };
-    let stream = Stream { teamspace: teamspace.clone(), subject };
-    let state = gateway.engine.read().current(&stream).await?;
-    Ok(match state.as_deref() {
-        Some(step::State::Handoff(handoff)) => view::waiting_for(handoff),
-        Some(_) | None => Vec::new(),
-    })
+) -> Result<WaitsAfter, Problem> {
+    let mut waits = WaitsAfter::default();
+    if let Ok(id) = handoff_id_of(done).parse() {
+        waits.own = Box::pin(waiting_for_id(gateway, caller, id)).await?;
+    }
+    if let Some(began) = done.outcome.began {
+        waits.began = Box::pin(waiting_for_id(gateway, caller, began)).await?;
+    }
+    Ok(waits)
+}
+
+/// What a handoff waits for although an action on it was refused. The refusal is told without it
+/// where it cannot be read.
+pub async fn waits_despite(gateway: &Gateway, caller: &Caller, id: HandoffId) -> Vec<WaitView> {
+    Box::pin(waiting_for_id(gateway, caller, id)).await.unwrap_or_default()
+}
+
+fn saying(problem: Problem, waits: &[WaitView]) -> Problem {
+    if waits.is_empty() {
+        return problem;
+    }
+    problem.fact("waiting_for", serde_json::to_value(waits).expect("a wait is JSON"))
 }
 
 /// The handoff an outcome is about: for a retry of a new one, the one made the first time.

@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use crate::http::handoffs::action::stream;
 use crate::http::handoffs::view::{HandoffDetail, HandoffView};
+use crate::http::handoffs::waiting::waiting_for;
 use crate::http::handoffs::{completion_view, view};
 use crate::http::shared::auth::Asker;
 use crate::http::shared::cursors;
@@ -116,15 +117,10 @@ async fn shown(
     asker: &Asker,
     item: &Item,
 ) -> Result<Option<HandoffView>, Problem> {
-    let Some(mut view) = view::handoff(item) else { return Ok(None) };
-    for part in std::mem::take(&mut view.open_delegations) {
-        let Ok(id) = part.parse() else { continue };
-        let of = stream(&asker.caller.teamspace, id);
-        if gateway.engine.access().may_read_stream(&asker.caller, &of).await? {
-            view.open_delegations.push(part);
-        }
-    }
-    Ok(Some(view))
+    let Some(handoff) = item.state.as_handoff() else { return Ok(None) };
+    let waiting_for = waiting_for(gateway, &asker.caller, handoff).await?;
+    let open_parts = gateway.engine.access().open_parts(&asker.caller, handoff).await?;
+    Ok(view::handoff(item, waiting_for, &open_parts))
 }
 
 pub async fn show(

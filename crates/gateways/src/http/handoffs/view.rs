@@ -6,9 +6,10 @@ use engine::road::submit::Done;
 use protocol::handoff::edit::Difference;
 use protocol::handoff::package::OfferedWorkState;
 use protocol::handoff::state::{Approval, Handoff, Note};
-use protocol::handoff::waits::{self, Wait};
+use protocol::handoff::waits;
 use protocol::handoff::{Status, derive};
 use protocol::hidden;
+use protocol::ids::HandoffId;
 use protocol::step::State;
 use protocol::warning::Warning;
 use schemars::JsonSchema;
@@ -18,6 +19,7 @@ use serde_json::Value;
 use crate::http::handoffs::completion_view::{CompletionView, Progress};
 use crate::http::handoffs::progress::ProgressView;
 use crate::http::handoffs::recall::RecallView;
+use crate::http::handoffs::waiting::WaitView;
 use crate::http::handoffs::workq::HandoffContext;
 use crate::http::handoffs::{completion_view, progress, recall, workq};
 use crate::http::shared::entry_view::show_times;
@@ -80,41 +82,6 @@ pub struct HandoffView {
     pub position: u64,
 }
 
-/// One thing that a handoff waits for.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct WaitView {
-    /// `agent:ID`, `approver`, `verifier`, `coordinator`, `parts` (those that the owner delegated
-    /// must end first) or `server`.
-    pub who: String,
-    /// The actions that they can take.
-    #[serde(rename = "for")]
-    pub actions: &'static [&'static str],
-    /// The delegated parts that they take these actions on, or that must end; absent when it is
-    /// this handoff.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<String>,
-    pub since: String,
-    /// When it is, or was, overdue.
-    pub until: Option<String>,
-    /// What happens then: `escalates`, which may have happened (`escalated`), or `nothing`.
-    pub then: &'static str,
-}
-
-pub fn waiting_for(handoff: &Handoff) -> Vec<WaitView> {
-    waits::waits(handoff).iter().map(wait).collect()
-}
-
-fn wait(wait: &Wait) -> WaitView {
-    WaitView {
-        who: wait.who.describe(),
-        actions: wait.actions,
-        parts: wait.parts.iter().map(ToString::to_string).collect(),
-        since: wait.since.to_string(),
-        until: wait.until.map(|until| until.to_string()),
-        then: wait.then.as_str(),
-    }
-}
-
 /// A handoff with what it carries.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct HandoffDetail {
@@ -155,9 +122,24 @@ pub struct ActionDone {
     /// What it waits for now, the next step first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waiting_for: Vec<WaitView>,
+    /// What the handoff of `new_handoff_id` waits for now.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub new_waiting_for: Vec<WaitView>,
 }
 
-pub fn handoff(item: &Item) -> Option<HandoffView> {
+/// What a handoff waits for after an action, and the other handoff that the action began.
+#[derive(Debug, Default)]
+pub struct WaitsAfter {
+    pub own: Vec<WaitView>,
+    pub began: Vec<WaitView>,
+}
+
+/// A handoff as its reader may see it: with these waits, and these of its open parts.
+pub fn handoff(
+    item: &Item,
+    waiting_for: Vec<WaitView>,
+    open_parts: &[HandoffId],
+) -> Option<HandoffView> {
     let State::Handoff(state) = item.state.as_ref() else { return None };
     let (reason, is_return, chain, hash) = match state.as_ref() {
         Handoff::Made(made) => (
@@ -188,7 +170,7 @@ pub fn handoff(item: &Item) -> Option<HandoffView> {
         resolved_at: state.resolved_at().map(|at| at.to_string()),
         changed_at: item.changed_at.to_string(),
         due_at: waits::due_at(state).map(|due| due.to_string()),
-        waiting_for: waiting_for(state),
+        waiting_for,
         approval: approval(state),
         completing: completion_view::progress(state),
         progress: progress::view(state),
@@ -196,11 +178,7 @@ pub fn handoff(item: &Item) -> Option<HandoffView> {
         revision: made.map_or(1, |made| made.revision),
         parent_handoff_id: made.and_then(|made| made.terms.parent).map(|id| id.to_string()),
         replaces_handoff_id: made.and_then(|made| made.terms.replaces).map(|id| id.to_string()),
-        open_delegations: made
-            .iter()
-            .flat_map(|made| &made.delegations.open)
-            .map(ToString::to_string)
-            .collect(),
+        open_delegations: open_parts.iter().map(ToString::to_string).collect(),
         workq_status: state.workq_status().as_str(),
         context: workq::context(state.workq_status()),
         resolution_notes: state.notes().iter().map(note).collect(),
@@ -267,7 +245,7 @@ fn note(note: &Note) -> Value {
     value
 }
 
-pub fn action_done(id: &str, done: &Done, waiting_for: Vec<WaitView>) -> ActionDone {
+pub fn action_done(id: &str, done: &Done, waits: WaitsAfter) -> ActionDone {
     let workq_status = done.outcome.workq;
     let status = done.outcome.status.expect("an action on a handoff leaves it with a status");
     let has_moved = status == Status::Activated || !workq_status.is_not_applicable();
@@ -280,6 +258,7 @@ pub fn action_done(id: &str, done: &Done, waiting_for: Vec<WaitView>) -> ActionD
         verification_failed: done.outcome.failed.clone(),
         workq_status: has_moved.then(|| workq::answered(workq_status)),
         warnings: done.outcome.warnings.clone(),
-        waiting_for,
+        waiting_for: waits.own,
+        new_waiting_for: waits.began,
     }
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::http::messages::mailbox::InboxView;
-use crate::http::messages::notices::{HandoffInBrief, NoticeView, NoticesView};
+use crate::http::messages::notices::{HandoffInBrief, NoticeView, NoticesView, QuestionNoticeView};
 use crate::http::messages::view::MessageView;
 
 pub fn render(inbox: &InboxView) -> Response {
@@ -80,9 +80,26 @@ fn add_notices(text: &mut String, notices: &NoticesView) {
         }
         add_title(text, handoff);
     }
-    if let Some(until) = notices.until.as_ref().filter(|_| of > 0) {
+    add_questions(text, &notices.questions);
+    if notices.is_incomplete {
+        let how = "acp_handoff with action=query, waiting_for=me";
+        let _ = writeln!(text, "\nolder notices may be missing; what still waits for you: {how}");
+    }
+    if let Some(until) = &notices.until {
         let more = if notices.has_more { "the next notices" } else { "no notice twice" };
         let _ = writeln!(text, "\nto see {more}: read_until={until}");
+    }
+}
+
+fn add_questions(text: &mut String, questions: &[QuestionNoticeView]) {
+    let of = questions.len();
+    for (number, notice) in (1..).zip(questions) {
+        let QuestionNoticeView { question_id, asker, to, kinds, at, actor, .. } = notice;
+        let kinds = kinds.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(", ");
+        let _ = writeln!(text, "\nquestion {number} of {of}: {question_id}");
+        let _ = writeln!(text, "{kinds}; last at {at} by {actor}; now {}", word(&notice.status));
+        let _ = writeln!(text, "{asker} asks {to}:");
+        quote(text, &notice.text);
     }
 }
 
@@ -105,7 +122,8 @@ fn add_waiting(text: &mut String, waiting: &[HandoffInBrief], has_more: bool) {
     }
     if has_more {
         let how = "acp_handoff with action=query, waiting_for=me";
-        let _ = writeln!(text, "\nmore wait for you: {how}");
+        let more = if waiting.is_empty() { "some may wait" } else { "more may wait" };
+        let _ = writeln!(text, "\n{more} for you: {how}");
     }
 }
 

@@ -104,7 +104,7 @@ pub struct InboxView {
     /// The handoffs that wait for you, the newest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting_for_you: Option<Vec<HandoffInBrief>>,
-    /// Whether `GET /v1/handoffs?waiting_for=me` has more of them.
+    /// Whether there may be more: `GET /v1/handoffs?waiting_for=me` finds all, page by page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more_wait_for_you: Option<bool>,
 }
@@ -122,6 +122,8 @@ pub struct MailboxStatus {
     pub notices: usize,
     /// Handoffs that wait for you, counted up to 200.
     pub waiting_for_you: usize,
+    /// Whether there may be more: `GET /v1/handoffs?waiting_for=me` finds all, page by page.
+    pub more_wait_for_you: bool,
     pub direct_sends_left: u64,
     pub broadcasts_left: u64,
     pub payload_bytes_max: usize,
@@ -312,7 +314,7 @@ pub async fn status(
 ) -> Result<Json<MailboxStatus>, Problem> {
     let asker = asker.member()?;
     let caller = &asker.caller;
-    let (waiting, _) = notices::waiting(&gateway, &asker, LIST_ROWS_MAX).await?;
+    let (waiting, has_more) = notices::waiting(&gateway, &asker, LIST_ROWS_MAX).await?;
     let notices = gateway.engine.read().notices(caller, None, LIST_ROWS_MAX).await?;
     let counts = gateway.engine.read().inbox_counts(caller).await?;
     let left = |limiter: &RateLimiter| match caller.agent() {
@@ -326,6 +328,7 @@ pub async fn status(
         read: counts.read,
         notices: notices.about.len(),
         waiting_for_you: waiting.len(),
+        more_wait_for_you: has_more,
         direct_sends_left: left(&gateway.sending.direct),
         broadcasts_left: left(&gateway.sending.broadcasts),
         payload_bytes_max: PAYLOAD_BYTES_MAX,

@@ -5,7 +5,9 @@ use axum::extract::State;
 use engine::ports::store::HandoffFilter;
 use engine::read::notices::{About, NoticePage, Told};
 use engine::read::query::Item;
+use engine::road::submit::SubmitError;
 use protocol::agent::Command;
+use protocol::caller::Caller;
 use protocol::form;
 use protocol::handoff::Handoff;
 use protocol::handoff::notice_kind::NoticeKind;
@@ -21,7 +23,7 @@ use protocol::step;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::http::handoffs::view::{WaitView, waiting_for};
+use crate::http::handoffs::waiting::{WaitView, waiting_for};
 use crate::http::messages::state::Messages;
 use crate::http::shared::auth::Asker;
 use crate::http::shared::cursors;
@@ -30,6 +32,9 @@ use crate::http::shared::input::{QueryParameters, Write};
 use crate::http::shared::lookup::{agent, stream};
 use crate::http::shared::paging::parse_limit;
 use crate::http::shared::problem::Problem;
+
+/// Each try but the last met another call of the same agent that read further.
+const READ_TRIES_MAX: usize = 32;
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -195,7 +200,7 @@ pub async fn told(
         if gateway.engine.access().may_read(caller, &stream, &item.state).await? {
             match item.state.as_question() {
                 Some(question) => questions.push(question_notice(question, told)),
-                None => items.extend(notice(&item, told)),
+                None => items.extend(notice(gateway, caller, &item, told).await?),
             }
         }
     }
@@ -211,7 +216,8 @@ pub async fn told(
     Ok(page)
 }
 
-/// The handoffs that wait for the caller, and whether there are more.
+/// The handoffs that wait for the caller, and whether there may be more: a page ends early after
+/// many open handoffs that wait for others.
 pub async fn waiting(
     gateway: &Gateway,
     asker: &Asker,
@@ -221,17 +227,27 @@ pub async fn waiting(
     let of = HandoffFilter::default();
     let access = gateway.engine.access();
     let page = access.open_handoffs(&asker.caller, of, &filter, None, limit).await?;
-    Ok((page.items.iter().filter_map(in_brief).collect(), page.next.is_some()))
+    let mut waiting = Vec::with_capacity(page.items.len());
+    for item in &page.items {
+        waiting.extend(in_brief(gateway, &asker.caller, item).await?);
+    }
+    Ok((waiting, page.next.is_some()))
 }
 
-fn notice(item: &Item, told: Told) -> Option<NoticeView> {
-    Some(NoticeView {
-        handoff: in_brief(item)?,
+async fn notice(
+    gateway: &Gateway,
+    caller: &Caller,
+    item: &Item,
+    told: Told,
+) -> Result<Option<NoticeView>, Problem> {
+    let handoff = in_brief(gateway, caller, item).await?;
+    Ok(handoff.map(|handoff| NoticeView {
+        handoff,
         kinds: told.kinds,
         steps: told.n_steps,
         at: told.at.to_string(),
         actor: told.actor.to_string(),
-    })
+    }))
 }
 
 fn question_notice(question: &Question, told: Told) -> QuestionNoticeView {
@@ -248,9 +264,13 @@ fn question_notice(question: &Question, told: Told) -> QuestionNoticeView {
     }
 }
 
-fn in_brief(item: &Item) -> Option<HandoffInBrief> {
-    let handoff = item.state.as_handoff()?;
-    Some(HandoffInBrief {
+async fn in_brief(
+    gateway: &Gateway,
+    caller: &Caller,
+    item: &Item,
+) -> Result<Option<HandoffInBrief>, Problem> {
+    let Some(handoff) = item.state.as_handoff() else { return Ok(None) };
+    Ok(Some(HandoffInBrief {
         handoff_id: handoff.id().to_string(),
         task_id: handoff.task_id().map(ToString::to_string),
         title: handoff.title().map(|title| hidden::visible(title).into_owned()),
@@ -258,8 +278,8 @@ fn in_brief(item: &Item) -> Option<HandoffInBrief> {
         to_agent: handoff.to().map(ToString::to_string),
         status: handoff.status().to_string(),
         replaced_by_handoff_id: successor(handoff).map(|id| id.to_string()),
-        waiting_for: waiting_for(handoff),
-    })
+        waiting_for: waiting_for(gateway, caller, handoff).await?,
+    }))
 }
 
 fn successor(handoff: &Handoff) -> Option<HandoffId> {
@@ -276,14 +296,18 @@ pub async fn mark_read(
     own: &AgentId,
     until: u64,
 ) -> Result<(), Problem> {
-    if until <= gateway.engine.read().notices_read_until(&asker.caller).await? {
-        return Ok(());
-    }
     let stream = stream(&asker.caller.teamspace, own.clone());
-    let until = cursors::event(gateway, &asker.caller.teamspace, until);
-    let command = step::Command::Agent(Command::ReadNotices { until });
-    gateway.engine.submit(&asker.caller, stream, command, None).await?;
-    Ok(())
+    let cursor = cursors::event(gateway, &asker.caller.teamspace, until);
+    for _ in 0..READ_TRIES_MAX {
+        let before = gateway.engine.read().notices_read_until(&asker.caller).await?;
+        if until <= before.place {
+            return Ok(());
+        }
+        let (until, after) = (cursor.clone(), before.cursor);
+        let command = step::Command::Agent(Command::ReadNotices { until, after });
+        gateway.engine.submit(&asker.caller, stream.clone(), command, None).await?;
+    }
+    Err(SubmitError::Contended.into())
 }
 
 /// The place in the ledger that a cursor names.

@@ -88,6 +88,11 @@ fn bound_less() -> Proposed {
     }
 }
 
+/// A coordinator proposes the task of another agent.
+fn of_another_owner() -> Proposed {
+    Proposed { chain: vec![agent("alice"), agent("carol")], ..proposed() }
+}
+
 fn negotiation_shapes() -> Vec<(&'static str, HandoffEvent)> {
     let detail = "it took too long".to_owned();
     let not_found = vec![Seen {
@@ -118,6 +123,15 @@ fn negotiation_shapes() -> Vec<(&'static str, HandoffEvent)> {
             })),
         ),
         ("private", HandoffEvent::Proposed(Box::new(bound_less()))),
+        ("owner", HandoffEvent::Proposed(Box::new(of_another_owner()))),
+        (
+            "owner",
+            HandoffEvent::Countered(Box::new(Countered {
+                revision: 2,
+                changes: vec!["context.summary".to_owned()],
+                proposed: of_another_owner(),
+            })),
+        ),
         (
             "differences",
             HandoffEvent::Countered(Box::new(Countered {

@@ -219,7 +219,9 @@ fn told() -> String {
                     the kind. Those marked `message` are sent as a message instead, and\n\
                     *no coordinator* means: only in a teamspace without one. Any human whose roles \
                     allow it is an approver,\nand any reviewer or coordinator other than the owner \
-                    is a verifier.\n\n"
+                    is a verifier. The owner is that of a task that\nanother agent proposes. From \
+                    then on it is told what the sender is told, as is the agent that first\nsent a \
+                    task which a coordinator reassigned during the work.\n\n"
             .to_owned();
     page.push_str(&header("event", &["sender", "target", "others"]));
     for (name, all) in notices_by_event() {
@@ -249,8 +251,8 @@ fn notices_by_event() -> BTreeMap<String, BTreeSet<(String, String)>> {
             let who = match &notice.to {
                 Waiter::Agent(agent) if agent == from => "agent:sender".to_owned(),
                 Waiter::Agent(agent) if Some(agent) == to => "agent:target".to_owned(),
-                Waiter::Agent(_)
-                | Waiter::Approver { .. }
+                Waiter::Agent(_) => "owner".to_owned(),
+                Waiter::Approver { .. }
                 | Waiter::Verifier { .. }
                 | Waiter::Coordinator
                 | Waiter::Parts

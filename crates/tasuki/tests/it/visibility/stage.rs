@@ -62,8 +62,9 @@ pub struct Subject {
     asks: Asks,
     pub id: String,
     pub task: String,
-    /// The handoff that it is a part of, which all may read.
+    /// The handoff that it is a part of, which all may read, and its task.
     pub whole: String,
+    pub whole_task: String,
 }
 
 #[derive(Debug)]
@@ -142,7 +143,7 @@ impl Stage {
         let instead = json!({ "to_agent": "tara", "why": "sam is away" });
         let began = act(client("coordinator"), &first, "reassign", instead).await;
         let id = began["new_handoff_id"].as_str().expect("an id").to_owned();
-        Subject { row, asks, id, task: format!("{task}.part"), whole }
+        Subject { row, asks, id, task: format!("{task}.part"), whole, whole_task: task }
     }
 
     /// Reads each subject in each way in each role. `read_as` may put another reader into a role.

@@ -28,12 +28,18 @@ pub enum Way {
     DryRun,
     /// The history of the handoff that it is a part of.
     WholeHistory,
-    /// The open parts of that one.
+    /// The open parts of that one, and what it waits for.
     WholeParts,
+    /// The same in a list.
+    WholeList,
+    WholeAcpQuery,
+    /// The answer to an action on it that is refused.
+    WholeRefusal,
+    WholeAcpRefusal,
     CommandLine,
 }
 
-pub const WAYS: [Way; 13] = [
+pub const WAYS: [Way; 17] = [
     Way::Show,
     Way::List,
     Way::AcpQuery,
@@ -46,12 +52,16 @@ pub const WAYS: [Way; 13] = [
     Way::DryRun,
     Way::WholeHistory,
     Way::WholeParts,
+    Way::WholeList,
+    Way::WholeAcpQuery,
+    Way::WholeRefusal,
+    Way::WholeAcpRefusal,
     Way::CommandLine,
 ];
 
 impl Way {
     pub async fn reads(self, stage: &Stage, reader: &Reader, subject: &Subject) -> bool {
-        let Subject { id, task, whole, .. } = subject;
+        let Subject { id, task, .. } = subject;
         let ask = async |call: Call| reader.client.call(call).await.expect("the server answers");
         let names_it = |value: &Value| value.to_string().contains(id.as_str());
         let same_task = || {
@@ -91,15 +101,12 @@ impl Way {
                 assert_eq!(answer.body["ok"], false, "{}", answer.body);
                 names_it(&answer.body)
             }
-            Way::WholeHistory => {
-                let path = format!("/v1/handoffs/{whole}/history?limit=200");
-                let history = ask(Call::get(path)).await;
-                assert_eq!(history.status, 200, "all may read the whole");
-                names_it(&history.body)
-            }
-            Way::WholeParts => {
-                names_it(&ask(Call::get(format!("/v1/handoffs/{whole}"))).await.body)
-            }
+            Way::WholeHistory
+            | Way::WholeParts
+            | Way::WholeList
+            | Way::WholeAcpQuery
+            | Way::WholeRefusal
+            | Way::WholeAcpRefusal => names_it(&self.of_whole(reader, subject).await),
             Way::CommandLine => {
                 let output = Command::new(env!("CARGO_BIN_EXE_tasuki"))
                     .args(["handoff", "show", id, "--server", &stage.server.url])
@@ -112,6 +119,35 @@ impl Way {
                 shown.contains(id.as_str())
             }
         }
+    }
+
+    /// What a reader is answered about the handoff that the subject is a part of. All may read it.
+    async fn of_whole(self, reader: &Reader, subject: &Subject) -> Value {
+        let Subject { whole, whole_task, .. } = subject;
+        let counter = json!({ "reason": "again" });
+        let by_tool = |action: &str| {
+            let query = json!({ "action": action, "handoff_id": whole });
+            Call::post("/v1/acp/handoff", query)
+        };
+        let (call, is_refused) = match self {
+            Way::WholeHistory => {
+                (Call::get(format!("/v1/handoffs/{whole}/history?limit=200")), false)
+            }
+            Way::WholeParts => (Call::get(format!("/v1/handoffs/{whole}")), false),
+            Way::WholeList => (Call::get(format!("/v1/handoffs?task_id={whole_task}")), false),
+            Way::WholeAcpQuery => (by_tool("query"), false),
+            Way::WholeRefusal => {
+                (Call::post(format!("/v1/handoffs/{whole}/counter"), counter), true)
+            }
+            Way::WholeAcpRefusal => (by_tool("complete"), true),
+            other => panic!("{other:?} is not about the whole"),
+        };
+        let answer = reader.client.call(call).await.expect("the server answers");
+        assert_eq!(answer.status >= 400, is_refused, "{}", answer.body);
+        if is_refused {
+            assert_eq!(answer.body["waiting_for"][0]["who"], "parts", "{}", answer.body);
+        }
+        answer.body
     }
 }
 

@@ -1,0 +1,42 @@
+//! What a caller may know of the delegated parts of a handoff. A part has readers of its own; a
+//! caller that may not read it learns its id from no answer about the whole.
+
+use protocol::caller::Caller;
+use protocol::handoff::Handoff;
+use protocol::handoff::waits::{self, Wait};
+use protocol::ids::HandoffId;
+
+use crate::ports::store::StoreError;
+use crate::read::Access;
+use crate::read::reading::handoff_stream;
+
+impl Access<'_> {
+    /// The parts that have not ended, as far as the caller may read them.
+    pub async fn open_parts(
+        self,
+        caller: &Caller,
+        handoff: &Handoff,
+    ) -> Result<Vec<HandoffId>, StoreError> {
+        let Handoff::Made(made) = handoff else { return Ok(Vec::new()) };
+        let mut readable = Vec::new();
+        for part in &made.delegations.open {
+            let stream = handoff_stream(&caller.teamspace, *part);
+            if Box::pin(self.may_read_stream(caller, &stream)).await? {
+                readable.push(*part);
+            }
+        }
+        Ok(readable)
+    }
+
+    /// What a handoff waits for. A wait stays when the caller may read none of its parts.
+    pub async fn waits(self, caller: &Caller, handoff: &Handoff) -> Result<Vec<Wait>, StoreError> {
+        let mut all = waits::waits(handoff);
+        if all.iter().any(|wait| !wait.parts.is_empty()) {
+            let readable = self.open_parts(caller, handoff).await?;
+            for wait in &mut all {
+                wait.parts.retain(|part| readable.contains(part));
+            }
+        }
+        Ok(all)
+    }
+}
