@@ -99,23 +99,29 @@ fn say(conversation: &mut Conversation, said: &Said, at: Time) {
             if said.deliver {
                 conversation.told.wants(number, number, at);
             }
+            if conversation.open_transfer().is_none() {
+                conversation.wait.asked_a_bot();
+            }
             conversation.wait.asked(number, said.answer_within, at);
-            let answering = conversation.open_transfer().filter(|it| it.answering().is_some());
-            let target = answering.and_then(|transfer| transfer.limits.reply_target);
-            conversation.wait.with_person(target, at);
         }
         Speaker::Agent(agent) => {
             let person = conversation.open_transfer().and_then(Transfer::answering);
             if person.is_some_and(|claim| claim.agent == *agent) {
                 conversation.turn.settled = conversation.turn.number;
             }
-            let answered = conversation.turn.answered.max(said.in_reply_to.unwrap_or(0));
-            conversation.turn.answered = answered;
+            // A promise is no answer.
+            if said.answer_within.is_none() {
+                let answered = conversation.turn.answered.max(said.in_reply_to.unwrap_or(0));
+                conversation.turn.answered = answered;
+            }
             let asked = conversation.turn.number;
             conversation.told.spoke(said.number, said.in_reply_to, asked, at);
             conversation.wait.answered(said.in_reply_to, asked, said.answer_within, at);
         }
     }
+    let answering = conversation.open_transfer().filter(|it| it.answering().is_some());
+    let target = answering.and_then(|transfer| transfer.limits.reply_target);
+    conversation.wait.with_person(target, at);
 }
 
 /// Replaces the scores of a turn that is remembered.

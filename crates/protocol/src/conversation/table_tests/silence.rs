@@ -270,6 +270,64 @@ fn a_transfer_that_is_said_and_not_done_is_found() {
     );
 }
 
+/// The customer still waits: the next holder must speak, and two bots that only promise do not pass
+/// the customer to and fro.
+#[test]
+fn a_promise_is_no_answer() {
+    let mut world = World::with_people();
+    let mut document = graph_of_bob();
+    document["silence"] = json!({ "fallback": [{ "agent": "carol" }, { "agent": "dora" }] });
+    world.save(&document);
+    let world = check_in(
+        world,
+        &[
+            "shop open graph=support => bob@1",
+            "customer say => #1 stayed",
+            "bob say epoch=1 in_reply_to=1 text=I_am_transferring_you. => #2",
+            "+20s",
+            "bob say epoch=1 text=Still_here => #3",
+            "+40s",
+            "system miss_answer => carol@2 #4 silent owed=\"transfer\" \
+             next={\"agent\":\"carol\"} carol@2 #5 no_answer",
+            "? 1m",
+            "carol say epoch=2 in_reply_to=1 text=I_am_connecting_you_now. => #6",
+            "+60s",
+            "system miss_answer => dora@3 #7 silent owed=\"transfer\" \
+             next={\"agent\":\"dora\"} dora@3 #8 no_answer",
+            "+60s",
+            "system miss_answer => default@4 #9 silent owed=\"answer\" \
+             next={\"queue\":\"default\"} default@4 #10 requested queued",
+        ],
+    );
+    assert_eq!(world.conversation().turn.open(), Some(1));
+    // Kept, by a second command.
+    check_in(
+        World::with_people(),
+        &[
+            "shop open agent=bob => bob@1",
+            "customer say => #1",
+            "bob say epoch=1 in_reply_to=1 text=I_am_transferring_you. => #2",
+            "bob route goto=carol epoch=1 => carol@2 #3",
+            "? 1m",
+            "carol say epoch=2 in_reply_to=1 => #4",
+            "? off",
+        ],
+    );
+    // What was said before it was an answer.
+    check_in(
+        World::with_people(),
+        &[
+            "shop open agent=bob => bob@1",
+            "customer say => #1",
+            "bob say epoch=1 in_reply_to=1 => #2",
+            "bob say epoch=1 text=I_am_transferring_you. => #3",
+            "bob say epoch=1 in_reply_to=1 => already_answered",
+            "bob route goto=carol epoch=1 => carol@2 #4",
+            "? 1m",
+        ],
+    );
+}
+
 #[test]
 fn an_agent_that_only_has_a_token_is_given_no_conversation() {
     check_in(
