@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use serde_json::{Map, Value};
 
-use super::event::{Event, How, Opened, Routed, Said, SignalsObserved, Speaker};
+use super::event::{Event, Fallback, How, Opened, Routed, Said, SignalsObserved, Speaker};
 use super::state::{Closed, Conversation, HELD_MAX, Transcript, Turn};
 use crate::conversation::silence::CustomerWait;
 use crate::conversation::told::DeliveryProgress;
@@ -36,7 +36,11 @@ pub fn evolve(
                 Event::Updated(it) => merge(&mut conversation.shared, &it.update),
                 Event::SignalsObserved(observed) => observe(&mut conversation, observed),
                 Event::Delivered(delivered) => conversation.told.reached(delivered.through, at),
-                Event::Unreached(_) => conversation.told.telling = None,
+                Event::Unreached(it) => {
+                    conversation.told.telling = None;
+                    let next = it.next.as_ref().and_then(Fallback::asked);
+                    conversation.wait.was_tried(&it.holder, next);
+                }
                 Event::HolderSilent(silent) => {
                     conversation.transcript.add(silent.number, silent);
                     conversation.wait.was_silent(&silent.holder, silent.next.asked());
