@@ -46,9 +46,11 @@ pub struct Facts {
     pub at_endpoint: Vec<AgentId>,
     /// How long those of them have to answer a customer that have a limit of their own.
     pub answer_within: BTreeMap<AgentId, Span>,
-    /// Who may be asked when a holder is silent: the agents and queues that the graph names, the
-    /// supervisor and the default queue, as far as they exist.
+    /// Who may be asked when a holder is silent or out of reach: the agents and queues that the
+    /// graph names, the supervisor and the default queue, as far as they exist.
     pub fallbacks: Vec<Agent>,
+    /// The queues that the customer may ask, as far as they exist.
+    pub customer_queues: Vec<Agent>,
     pub message: Option<Message>,
     /// The settings of the teamspace.
     pub settings: Settings,

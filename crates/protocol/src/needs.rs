@@ -19,9 +19,12 @@ pub struct Needs {
     /// The slots to be taken, one of each.
     pub slots: Vec<SlotOf>,
     pub queue: Option<QueueOf>,
-    /// Whether it matters who is asked when the holder is silent: all of these, and those that the
+    /// Whether it matters who is asked when the holder fails: all of these, and those that the
     /// graph names.
     pub fallbacks: Option<Vec<AgentId>>,
+    /// Whether it matters which queues the customer may ask: all of these, the default queue, and
+    /// those that the graph names.
+    pub customer_queues: Option<Vec<AgentId>>,
     /// The graph of a new conversation. If no agent is given, the graph's default specialist is
     /// read too.
     pub graph: Option<GraphId>,

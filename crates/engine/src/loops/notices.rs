@@ -1,4 +1,5 @@
-//! The notice loop: the server tells agents what happened to their handoffs. It follows the ledger.
+//! The notice loop: the server tells agents what happened to their handoffs, and people whose
+//! customers wait for a reply. It follows the ledger.
 //! The id of a notice is derived from the entry that causes it, so an entry causes one notice,
 //! however often the loop reads it.
 
@@ -105,7 +106,6 @@ impl Engine {
     }
 
     async fn notice(&self, entry: &Entry) -> Result<Option<message::Outgoing>, StoreError> {
-        let Subject::Handoff(id) = entry.stream.subject else { return Ok(None) };
         // An erased entry causes no notice.
         let Some(text) = entry.body.text() else { return Ok(None) };
         let event = match codec::decode(&entry.name, entry.version, text) {
@@ -115,11 +115,16 @@ impl Engine {
                 return Ok(None);
             }
         };
-        let state = self.read().current(&entry.stream).await?;
-        match (event, state.as_deref()) {
-            (Event::Handoff(event), Some(State::Handoff(handoff))) => {
+        match (&entry.stream.subject, event) {
+            (Subject::Handoff(id), Event::Handoff(event)) => {
+                let state = self.read().current(&entry.stream).await?;
+                let handoff = state.as_deref().and_then(State::as_handoff);
+                let Some(handoff) = handoff else { return Ok(None) };
                 let is_muted = self.is_muted(&entry.stream.teamspace, &event).await?;
-                Ok(notice::of(id, &event, handoff).filter(|_| !is_muted))
+                Ok(notice::of(*id, &event, handoff).filter(|_| !is_muted))
+            }
+            (Subject::Conversation(id), Event::Conversation(event)) => {
+                Ok(notice::of_conversation(*id, &event))
             }
             (_, _) => Ok(None),
         }
@@ -140,7 +145,7 @@ impl Engine {
 }
 
 fn may_cause_a_notice(entry: &Entry) -> bool {
-    matches!(entry.stream.subject, Subject::Handoff(_))
+    matches!(entry.stream.subject, Subject::Handoff(_) | Subject::Conversation(_))
         && notice::CAUSES.contains(&entry.name.as_ref())
 }
 

@@ -64,11 +64,12 @@ impl Engine {
             facts.queue = self.agent(&stream.teamspace, queue_id(queue, &facts)).await?;
         }
         if let Some(named) = needs.fallbacks {
-            let of_graph = facts.graph.as_ref().map(|graph| graph.fallbacks().collect::<Vec<_>>());
-            let named = of_graph.into_iter().flatten().chain(named).chain([default_queue()]);
-            for id in named {
-                facts.fallbacks.extend(self.agent(&stream.teamspace, id).await?);
-            }
+            let of_graph = facts.graph.iter().flat_map(|graph| graph.fallbacks()).collect();
+            facts.fallbacks = self.named(stream, of_graph, named).await?;
+        }
+        if let Some(named) = needs.customer_queues {
+            let of_graph = facts.graph.iter().flat_map(|graph| graph.customer_queues()).collect();
+            facts.customer_queues = self.named(stream, of_graph, named).await?;
         }
         facts.may_read_any = self.may_read_any(caller, &needs.any_readable).await?;
         if let Some(position) = needs.entry {
@@ -84,6 +85,20 @@ impl Engine {
             facts.turn = Some(Box::new(turn));
         }
         Ok(facts)
+    }
+
+    /// Those of a graph, these, and the default queue, as far as they exist.
+    async fn named(
+        &self,
+        stream: &Stream,
+        of_graph: Vec<AgentId>,
+        named: Vec<AgentId>,
+    ) -> Result<Vec<Agent>, StoreError> {
+        let mut found = Vec::new();
+        for id in of_graph.into_iter().chain(named).chain([default_queue()]) {
+            found.extend(self.agent(&stream.teamspace, id).await?);
+        }
+        Ok(found)
     }
 
     /// Whether the caller may read one of these things, as they are in the store. It takes no turn

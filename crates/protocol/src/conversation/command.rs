@@ -301,6 +301,11 @@ impl Command {
     pub fn needs(&self, state: Option<&Conversation>) -> Needs {
         let told = |agent: Option<&AgentId>| Some(Directory::Named(vec![agent?.clone()]));
         let graph = || state.and_then(|conversation| conversation.setup.graph.clone());
+        // Who is asked when the holder fails, besides those whom the graph names.
+        let fallbacks = || {
+            let supervisor = state?.setup.topology.supervisor();
+            Some(supervisor.into_iter().cloned().collect())
+        };
         let needs = match self {
             Command::Open(open) => {
                 let agent = open.agent.clone().or_else(|| open.topology.first().cloned());
@@ -325,21 +330,18 @@ impl Command {
             }
             Command::Transfer(command) => return needs_of_transfer(command, state),
             Command::Callback(command) => return command.needs(state),
-            Command::NotDelivered { .. } => {
-                let queue = state.map(|_| QueueOf::Default);
-                let supervisor = state.and_then(|it| it.setup.topology.supervisor());
-                Needs { queue, directory: told(supervisor), graph: graph(), ..Needs::default() }
-            }
             Command::ObserveSignals(_) => {
                 let queue = state.map(|_| QueueOf::Graph);
                 let directory = told(state.map(|it| &it.holder));
                 Needs { queue, directory, graph: graph(), ..Needs::default() }
             }
+            Command::NotDelivered { .. } => {
+                Needs { fallbacks: fallbacks(), graph: graph(), ..Needs::default() }
+            }
             Command::MissAnswer { .. } => {
-                // Who is asked when the holder is silent, besides those whom the graph names.
-                let supervisor = state.map(|it| it.setup.topology.supervisor());
-                let fallbacks = supervisor.map(|it| it.into_iter().cloned().collect());
-                Needs { fallbacks, graph: graph(), ..Needs::default() }
+                let customer_queues = state.map(|it| it.setup.customer_queues.clone());
+                let (fallbacks, graph) = (fallbacks(), graph());
+                Needs { fallbacks, customer_queues, graph, ..Needs::default() }
             }
             Command::Delivered { .. }
             | Command::ShowProgress { .. }

@@ -51,6 +51,8 @@ pub fn of_route(routed: &Routed, language: Option<&str>, from: &str, to: &str) -
 /// For a bot that was silent. `from` and `to` are the display names of the bot and of who is asked.
 pub fn of_silence(silent: &HolderSilent, language: Option<&str>, from: &str, to: &str) -> String {
     let message = match (silent.owed, &silent.next) {
+        (OwedKind::Answer, Fallback::Nothing) if silent.no_person => Message::SilentAlone,
+        (OwedKind::Transfer, Fallback::Nothing) if silent.no_person => Message::UnkeptAlone,
         (OwedKind::Answer, Fallback::Agent(_)) => Message::SilentNext { from, to },
         (OwedKind::Answer, Fallback::Queue(_)) => Message::SilentPerson { from },
         (OwedKind::Answer, Fallback::Nothing) => Message::SilentEnd,

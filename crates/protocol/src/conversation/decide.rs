@@ -2,6 +2,7 @@
 
 mod close;
 mod deliver;
+mod fallback;
 pub mod human;
 mod observe_signals;
 pub mod open;
@@ -10,7 +11,6 @@ mod say;
 pub(crate) mod shared;
 mod silent;
 mod turn;
-mod unreached;
 
 pub use route::{SHARED_BYTES_MAX, SHARED_NAMES_MAX};
 pub use say::NOT_HEARD_MAX;

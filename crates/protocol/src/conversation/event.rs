@@ -168,6 +168,9 @@ pub struct Unreached {
     pub through: u64,
     /// The last error.
     pub detail: String,
+    /// Who is asked next. Earlier releases did not record it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<Fallback>,
 }
 
 /// The bot that holds the conversation did not answer in time, or did not transfer the customer as
@@ -183,6 +186,10 @@ pub struct HolderSilent {
     /// The limit.
     pub within: Span,
     pub next: Fallback,
+    /// Nothing is next, and the customer cannot ask for a person either: none of the queues that
+    /// they may ask is open.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_person: bool,
 }
 
 /// Who is asked next.
@@ -191,8 +198,7 @@ pub struct HolderSilent {
 pub enum Fallback {
     Agent(AgentId),
     Queue(AgentId),
-    /// Neither an agent nor a queue is left: the holder stays, and the customer can ask for a
-    /// person.
+    /// Neither an agent nor a queue is left: the holder stays.
     Nothing,
 }
 

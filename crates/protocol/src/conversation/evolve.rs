@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use serde_json::{Map, Value};
 
-use super::event::{Event, How, Opened, Routed, Said, SignalsObserved, Speaker};
+use super::event::{Event, Fallback, How, Opened, Routed, Said, SignalsObserved, Speaker};
 use super::state::{Closed, Conversation, HELD_MAX, Transcript, Turn};
 use crate::conversation::silence::CustomerWait;
 use crate::conversation::told::DeliveryProgress;
@@ -36,7 +36,11 @@ pub fn evolve(
                 Event::Updated(it) => merge(&mut conversation.shared, &it.update),
                 Event::SignalsObserved(observed) => observe(&mut conversation, observed),
                 Event::Delivered(delivered) => conversation.told.reached(delivered.through, at),
-                Event::Unreached(_) => conversation.told.telling = None,
+                Event::Unreached(it) => {
+                    conversation.told.telling = None;
+                    let next = it.next.as_ref().and_then(Fallback::asked);
+                    conversation.wait.was_tried(&it.holder, next);
+                }
                 Event::HolderSilent(silent) => {
                     conversation.transcript.add(silent.number, silent);
                     conversation.wait.was_silent(&silent.holder, silent.next.asked());
@@ -99,23 +103,29 @@ fn say(conversation: &mut Conversation, said: &Said, at: Time) {
             if said.deliver {
                 conversation.told.wants(number, number, at);
             }
+            if conversation.open_transfer().is_none() {
+                conversation.wait.asked_a_bot();
+            }
             conversation.wait.asked(number, said.answer_within, at);
-            let answering = conversation.open_transfer().filter(|it| it.answering().is_some());
-            let target = answering.and_then(|transfer| transfer.limits.reply_target);
-            conversation.wait.with_person(target, at);
         }
         Speaker::Agent(agent) => {
             let person = conversation.open_transfer().and_then(Transfer::answering);
             if person.is_some_and(|claim| claim.agent == *agent) {
                 conversation.turn.settled = conversation.turn.number;
             }
-            let answered = conversation.turn.answered.max(said.in_reply_to.unwrap_or(0));
-            conversation.turn.answered = answered;
+            // A promise is no answer.
+            if said.answer_within.is_none() {
+                let answered = conversation.turn.answered.max(said.in_reply_to.unwrap_or(0));
+                conversation.turn.answered = answered;
+            }
             let asked = conversation.turn.number;
             conversation.told.spoke(said.number, said.in_reply_to, asked, at);
             conversation.wait.answered(said.in_reply_to, asked, said.answer_within, at);
         }
     }
+    let answering = conversation.open_transfer().filter(|it| it.answering().is_some());
+    let target = answering.and_then(|transfer| transfer.limits.reply_target);
+    conversation.wait.with_person(target, at);
 }
 
 /// Replaces the scores of a turn that is remembered.

@@ -34,7 +34,8 @@ pub const REPLY: &str = "reply";
 /// What the customer of a conversation waits for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CustomerWait {
-    /// The customer's first message after which no agent has spoken.
+    /// The customer's first message after which no agent has spoken, or only to promise a
+    /// transfer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unanswered: Option<Unanswered>,
     /// What the bot that holds the conversation must do, and until when.
@@ -43,8 +44,8 @@ pub struct CustomerWait {
     /// When the person who answers is reminded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_at: Option<Time>,
-    /// The bots that were silent and the fallbacks that were tried since the last answer. None of
-    /// them is tried again, so the fallbacks come to an end.
+    /// The bots that were silent or out of reach and the fallbacks that were tried since the last
+    /// answer. None of them is tried again, so the fallbacks come to an end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tried: Vec<AgentId>,
 }
@@ -106,11 +107,17 @@ impl CustomerWait {
         *self == Self::default()
     }
 
+    /// The customer wrote to a bot. If it owes nothing yet, all fallbacks may be tried again.
+    pub(super) fn asked_a_bot(&mut self) {
+        if self.owed.is_none() {
+            self.tried.clear();
+        }
+    }
+
     /// The customer wrote. The time for the first of several messages goes on.
     pub(super) fn asked(&mut self, number: u64, within: Option<Span>, at: Time) {
         self.unanswered.get_or_insert(Unanswered { number, since: at });
         if let (None, Some(within)) = (self.owed, within) {
-            self.tried.clear();
             self.owed = Some(Owed::new(OwedKind::Answer, within, at));
         }
     }
@@ -124,18 +131,23 @@ impl CustomerWait {
         promised: Option<Span>,
         at: Time,
     ) {
+        self.reply_at = None;
+        let before = self.owed.take();
+        // Later words do not keep an earlier promise.
+        let earlier = before.filter(|owed| owed.what == OwedKind::Transfer);
+        let promise = promised.map(|within| Owed::new(OwedKind::Transfer, within, at));
+        if let Some(promise) = earlier.or(promise) {
+            // It is no answer: the next holder must speak, and no fallback is tried again.
+            self.owed = Some(promise);
+            let asked = Unanswered { number: asked, since: at };
+            self.unanswered = self.unanswered.or(Some(asked).filter(|asked| asked.number > 0));
+            return;
+        }
         let is_behind = answered.is_some_and(|answered| answered < asked);
         self.unanswered = is_behind.then_some(Unanswered { number: asked, since: at });
-        self.reply_at = None;
         self.tried.clear();
-        let before = self.owed.take();
-        self.owed = match (before, promised) {
-            // Later words do not keep an earlier promise.
-            (Some(owed), _) if owed.what == OwedKind::Transfer => Some(owed),
-            (_, Some(within)) => Some(Owed::new(OwedKind::Transfer, within, at)),
-            (Some(owed), None) if is_behind => Some(Owed::new(OwedKind::Answer, owed.within, at)),
-            (Some(_) | None, None) => None,
-        };
+        let owed = before.filter(|_| is_behind);
+        self.owed = owed.map(|owed| Owed::new(OwedKind::Answer, owed.within, at));
     }
 
     /// Another holder has it.
@@ -162,6 +174,11 @@ impl CustomerWait {
     /// The holder was silent, and `next` is tried.
     pub(super) fn was_silent(&mut self, holder: &AgentId, next: Option<&AgentId>) {
         self.owed = None;
+        self.was_tried(holder, next);
+    }
+
+    /// The holder did not answer or could not be reached, and `next` is tried.
+    pub(super) fn was_tried(&mut self, holder: &AgentId, next: Option<&AgentId>) {
         for one in std::iter::once(holder).chain(next) {
             if !self.tried.contains(one) {
                 self.tried.push(one.clone());

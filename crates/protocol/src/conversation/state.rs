@@ -108,7 +108,7 @@ pub struct Transcript {
 pub struct Turn {
     /// The number of the customer's message; 0 before the first.
     pub number: u64,
-    /// The message that was answered last.
+    /// The message that was answered last. A promise to transfer the customer is no answer.
     pub answered: u64,
     /// The last message of the customer after which a person spoke: it needs no other answer.
     #[serde(default)]

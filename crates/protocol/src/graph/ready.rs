@@ -61,6 +61,12 @@ impl Ready {
         &self.promises
     }
 
+    /// The queues that a customer may name.
+    pub fn customer_queues(&self) -> impl Iterator<Item = AgentId> + '_ {
+        let named = self.compiled.graph().customer_queues.iter();
+        named.filter_map(|queue| queue.as_str().parse().ok())
+    }
+
     /// Whether a customer may name this queue.
     pub fn lets_customers_name(&self, queue: &AgentId) -> bool {
         self.compiled.graph().customer_queues.iter().any(|named| named == queue.as_str())

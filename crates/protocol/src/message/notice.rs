@@ -1,24 +1,25 @@
-//! The server's own messages: a pure function of the events of a handoff, so that the same entry
-//! always gives the same notice.
+//! The server's own messages: a pure function of the events of a handoff or a conversation, so that
+//! the same entry always gives the same notice.
 
 use serde_json::{Map, Value};
 
 use super::command::{Address, Outgoing};
 use super::kind::Kind;
 use super::state;
+use crate::conversation;
 use crate::handoff::Handoff;
 use crate::handoff::event::{Escalated, Event, Rejected, SlaWarned};
 use crate::handoff::package::Priority;
 use crate::handoff::sla::SlaStage;
 use crate::handoff::waits;
-use crate::ids::HandoffId;
+use crate::ids::{ConversationId, HandoffId};
 
 /// A notice must fit into a payload with all its fields. It points to the handoff, which has the
 /// whole text.
 const EXCERPT_BYTES_MAX: usize = 1_500;
 
 /// The names of the events that cause a notice.
-pub const CAUSES: [&str; 7] = [
+pub const CAUSES: [&str; 8] = [
     "handoff.rejected",
     "handoff.escalated",
     "handoff.sla_warned",
@@ -26,9 +27,33 @@ pub const CAUSES: [&str; 7] = [
     "handoff.completion_checked",
     "handoff.completion_failed",
     "handoff.disputed",
+    "conversation.reply_overdue",
 ];
 
-/// The notice that an event causes, if it does.
+/// The notice that an event of a conversation causes: a person who leaves a customer without a
+/// reply is reminded, and the coordinators are told.
+pub fn of_conversation(id: ConversationId, event: &conversation::Event) -> Option<Outgoing> {
+    let conversation::Event::ReplyOverdue(overdue) = event else { return None };
+    let says = [
+        ("type", Kind::StatusBlocked.to_string()),
+        ("blocking_issue", "reply_overdue".to_owned()),
+        ("conversation_id", id.to_string()),
+        ("queue", overdue.queue.to_string()),
+        ("agent", overdue.holder.to_string()),
+        ("waiting_since", overdue.since.to_stored_string()),
+        ("reply_target", overdue.within.to_string()),
+    ];
+    let says = says.into_iter().map(|(name, value)| (name.to_owned(), Value::String(value)));
+    Some(Outgoing {
+        to: [overdue.holder.clone(), state::coordinators()].map(Address::Agent).to_vec(),
+        kind: Some(Kind::StatusBlocked),
+        priority: Priority::High,
+        payload: says.collect(),
+        ..Outgoing::default()
+    })
+}
+
+/// The notice that an event of a handoff causes, if it does.
 pub fn of(id: HandoffId, event: &Event, handoff: &Handoff) -> Option<Outgoing> {
     let (kind, to, priority, says) = match event {
         Event::Rejected(rejected) => {

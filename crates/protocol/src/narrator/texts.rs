@@ -130,11 +130,15 @@ messages! {
     /// A bot was silent, and another agent takes over.
     SilentNext { from: &'a str, to: &'a str } = "silent_next";
     SilentPerson { from: &'a str } = "silent_person";
+    /// No fallback is left, and the customer can ask for a person.
     SilentEnd = "silent_end";
+    /// Not even that.
+    SilentAlone = "silent_alone";
     /// A bot said that it transfers the customer, and did not.
     UnkeptNext { from: &'a str, to: &'a str } = "unkept_next";
     UnkeptPerson { from: &'a str } = "unkept_person";
     UnkeptEnd = "unkept_end";
+    UnkeptAlone = "unkept_alone";
     /// The requested target of a handoff does not exist, so it goes to a queue.
     TargetUnknown { queue: &'a str } = "target_unknown";
     /// A requested handoff was refused.

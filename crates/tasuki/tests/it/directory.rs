@@ -162,3 +162,45 @@ async fn a_human_who_follows_is_connected() {
     assert_eq!(lost.name.as_deref(), Some("agent.connection_lost"));
     assert_eq!(lost.data["stream"], "agent/dana");
 }
+
+/// A worker that only has a token takes conversations while a turn can reach it.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_directory_says_who_takes_conversations_and_how_they_are_reached() {
+    let server = Server::start();
+    let operator = server.with_token(&server.token("root", &["--kind", "operator"]));
+    let mut watching = Stream::open(&operator, "/v1/events?kind=agent", Some("0")).await;
+    server.agent("bob");
+    let issued = ok(&operator, Call::post("/v1/tokens", json!({ "agent": "fresh" }))).await;
+    let fresh = server.with_token(issued["token"].as_str().expect("a token"));
+    for (name, kind) in [("dana", "human"), ("desk", "queue"), ("router", "system")] {
+        ok(&operator, Call::put(format!("/v1/agents/{name}"), json!({ "kind": kind }))).await;
+    }
+    let check = async |name: &str, takes: bool, reached_by: Value| {
+        let shown = ok(&operator, Call::get(format!("/v1/agents/{name}"))).await;
+        let expected = (&json!(takes), &reached_by);
+        assert_eq!((&shown["takes_conversations"], &shown["reached_by"]), expected, "{name}");
+    };
+    let endpoint = |url: Value| Call::put("/v1/agents/fresh/endpoint", json!({ "url": url }));
+    check("bob", true, json!([])).await;
+    check("fresh", false, json!([])).await;
+    check("dana", false, Value::Null).await;
+    check("desk", true, Value::Null).await;
+    check("router", false, Value::Null).await;
+    ok(&operator, endpoint(json!("https://agents.example/turns"))).await;
+    check("fresh", true, json!(["endpoint"])).await;
+    ok(&operator, endpoint(Value::Null)).await;
+    check("fresh", false, json!([])).await;
+    let listening = Stream::open(&fresh, "/v1/events", None).await;
+    let mut until = async |name: &str| {
+        while watching.next_entry().await.expect("it goes on").name.as_deref() != Some(name) {}
+    };
+    until("agent.connected").await;
+    check("fresh", true, json!(["connection"])).await;
+    drop(listening);
+    until("agent.connection_lost").await;
+    check("fresh", false, json!([])).await;
+    let dana = server.agent("dana");
+    let here = json!({ "presence": "available" });
+    ok(&dana, Call::put("/v1/agents/dana/presence", here)).await;
+    check("dana", true, Value::Null).await;
+}

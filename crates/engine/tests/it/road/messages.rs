@@ -6,7 +6,11 @@ use std::collections::BTreeMap;
 use engine::Engine;
 use engine::ports::store::{InboxStatus, ListOf, MessageFilter, StoreReads, StoreWrites};
 use engine::road::submit::{Done, SubmitError};
-use protocol::caller::Caller;
+use protocol::agent;
+use protocol::caller::{Caller, Principal};
+use protocol::conversation;
+use protocol::conversation::command::Open;
+use protocol::conversation::state::customer_name;
 use protocol::handoff;
 use protocol::handoff::sla::Slas;
 use protocol::ledger::{Stream, Subject};
@@ -15,12 +19,13 @@ use protocol::message::thread::RECENT_MAX;
 use protocol::message::{self, Delivery, Message, Outgoing};
 use protocol::step::{Command, State};
 use protocol::time::Span;
+use protocol::transfer;
 use serde_json::{Value, json};
 
 use super::{Server, story};
 use crate::support::{
-    accept, activate, agent, code, coordinator, default_teamspace, handoff_stream, id, key, offer,
-    proposed, register, reject,
+    accept, activate, agent, agent_stream, code, coordinator, default_teamspace, handoff_stream,
+    id, key, offer, operator, proposed, register, reject,
 };
 
 #[tokio::test]
@@ -201,6 +206,67 @@ async fn a_broadcast_reaches_256_and_no_more() {
     register(&server.engine, &names[BROADCAST_MAX + 1..]).await;
     let more = send(&server.engine, &agent("agent-0"), body()).await;
     assert_eq!(code(&more), "schema_invalid");
+}
+
+/// A queue with a `reply_target`: the person and those who supervise them are told, once.
+#[tokio::test]
+async fn the_server_tells_of_a_customer_without_a_reply_once() {
+    let server = Server::with_agents(&["bob"]).await;
+    let engine = &server.engine;
+    let profile = agent::Profile::default;
+    for (name, command) in [
+        ("default", agent::Command::Register { kind: agent::Kind::Queue, profile: profile() }),
+        ("default", agent::Command::SetQueue { settings: set(json!({ "reply_target": "2m" })) }),
+        ("hana", agent::Command::Register { kind: agent::Kind::Human, profile: profile() }),
+    ] {
+        let command = Command::Agent(command);
+        engine.submit(&operator(), agent_stream(name), command, None).await.expect("they may");
+    }
+    let _connection = engine.queues().connection_opened(&default_teamspace(), &id("hana"));
+    engine.queues().settle_connections().await.unwrap();
+    let (hana, presence) = (agent("hana"), agent::Presence::Available);
+    let says = Command::Agent(agent::Command::SetPresence { presence });
+    engine.submit(&hana, agent_stream("hana"), says, None).await.expect("she may");
+
+    let chat = engine.new_conversation_id();
+    let stream = Stream { teamspace: default_teamspace(), subject: Subject::Conversation(chat) };
+    let customer = Principal::Customer(customer_name(chat));
+    let customer = Caller { principal: customer, ..operator() };
+    let transfer = engine.new_transfer_id();
+    let pickup = transfer::command::Act::Pickup { accept: true };
+    let pickup = transfer::Command::Act { transfer, epoch: Some(2), act: pickup };
+    let request = transfer::Command::Request { transfer, request: Box::default() };
+    let say = json!({ "parts": [{ "type": "text", "text": "Where is my parcel?" }] });
+    let open = Open { agent: Some(id("bob")), ..Open::default() };
+    for (who, command) in [
+        (&operator(), conversation::Command::Open(Box::new(open))),
+        (&customer, conversation::Command::Transfer(request)),
+        (&hana, conversation::Command::Transfer(pickup)),
+        (&customer, conversation::Command::Say(set(say))),
+    ] {
+        let command = Command::Conversation(command);
+        engine.submit(who, stream.clone(), command, None).await.expect("they may");
+    }
+    server.clock.advance(Span::from_minutes(2));
+    assert_eq!(engine.fire_due_deadlines().await.unwrap(), 1);
+    assert_eq!(engine.send_due_notices().await.unwrap(), 1);
+    assert_eq!(engine.send_due_notices().await.unwrap(), 0);
+    for reader in [&hana, &coordinator("lead")] {
+        let notices = inbox(engine, reader).await;
+        let [notice] = notices.as_slice() else { panic!("{notices:?}") };
+        assert_eq!(notice.sent.kind.as_str(), "status.blocked");
+        let expected = json!({
+            "type": "status.blocked", "blocking_issue": "reply_overdue",
+            "conversation_id": chat.to_string(), "queue": "default", "agent": "hana",
+            "waiting_since": "2026-02-21T14:00:00Z", "reply_target": "2m",
+        });
+        assert_eq!(Value::Object(notice.sent.payload.clone()), expected);
+    }
+    assert!(inbox(engine, &agent("bob")).await.is_empty());
+}
+
+fn set<T: serde::de::DeserializeOwned>(value: Value) -> T {
+    serde_json::from_value(value).expect("the fields of a command")
 }
 
 fn new_stream(engine: &Engine) -> Stream {

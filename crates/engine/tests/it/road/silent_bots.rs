@@ -1,95 +1,155 @@
-//! Bots that never answer, answer late, vanish, or promise a transfer and do not do it, while the
-//! server restarts: each customer is served or told something true within the time, and none twice.
+//! Bots that never answer, answer late, vanish, are out of reach, or promise a transfer and do not
+//! do it, while the server restarts: each customer is served or told something true within the
+//! time, and none twice. With each bot there is another help: no one, a closed queue, one to which
+//! no person comes, people, an agent that answers, and agents that are silent too.
 
+mod chat;
+mod checks;
+
+use std::sync::Arc;
+
+use engine::loops::connections::OpenConnection;
 use protocol::agent::{self, Kind, Profile};
-use protocol::caller::{Caller, Principal};
-use protocol::conversation::command::{Open, Say};
-use protocol::conversation::event::Speaker;
-use protocol::conversation::silence::{ANSWER_WITHIN_DEFAULT, EXTENDED_MAX};
-use protocol::conversation::state::customer_name;
-use protocol::conversation::{self, Event};
-use protocol::ids::{ConversationId, TeamspaceId};
+use protocol::caller::Caller;
+use protocol::conversation;
+use protocol::conversation::command::Open;
+use protocol::graph::{self, Checked};
+use protocol::ids::TeamspaceId;
 use protocol::ledger::{Stream, Subject};
-use protocol::step::{self, Command};
-use protocol::time::{Span, Time};
-use serde_json::json;
+use protocol::step::Command;
+use protocol::time::Span;
+use serde_json::{Value, json};
 
 use super::Server;
-use crate::support::{self, id, register_as};
+use crate::support::{self, id};
+use chat::Chat;
 
-/// Conversations in a full run, and in a usual one.
-const CONVERSATIONS_FULL: usize = 1_000;
-const CONVERSATIONS: usize = 60;
+/// How often each combination is played in a full run, which makes 1,008 conversations; once
+/// otherwise.
+const ROUNDS_FULL: usize = 12;
 
 /// The time that passes at once, and the time between two restarts.
 const STEP: Span = Span::from_millis(5_000);
 const STEPS_PER_RESTART: usize = 7;
 
-/// A bot that types until it vanishes has its limit ten times.
-const STEPS: usize = 12 * 12;
+/// A bot that types until it vanishes has its limit ten times, then a queue waits, and then it
+/// types again.
+const STEPS: usize = 27 * 12;
+
+/// After this long an agent whose connection goes away is gone, and people pick up.
+const GONE_AT: Span = Span::from_millis(20_000);
+const PICKED_UP_AFTER: Span = Span::from_millis(30_000);
+
+/// More than the time in which a turn must arrive.
+const OUT_OF_REACH_WITHIN: Span = Span::from_minutes(3);
+
+/// How long a queue waits for a person.
+const WAIT: Span = Span::from_minutes(5);
 
 /// What a bot does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Bot {
+    Answers,
     Never,
     Late,
     /// Shows that it is working, for ever.
     Types,
     Promises,
-    Answers,
+    /// Takes conversations only while it is connected, and its connection goes away.
+    Vanishes,
+    /// Turns do not arrive at its endpoint.
+    OutOfReach,
 }
 
-const BOTS: [Bot; 5] = [Bot::Never, Bot::Late, Bot::Types, Bot::Promises, Bot::Answers];
+const BOTS: [Bot; 7] = [
+    Bot::Answers,
+    Bot::Never,
+    Bot::Late,
+    Bot::Types,
+    Bot::Promises,
+    Bot::Vanishes,
+    Bot::OutOfReach,
+];
 
-/// A conversation with one message of its customer.
-struct Chat {
-    bot: Bot,
-    teamspace: TeamspaceId,
-    id: ConversationId,
-    asked_at: Time,
-    /// Whether there is a queue that can be asked.
-    has_queue: bool,
+impl Bot {
+    fn name(self) -> &'static str {
+        match self {
+            Bot::Answers | Bot::Never | Bot::Late | Bot::Types | Bot::Promises => "bob",
+            Bot::Vanishes => "vera",
+            Bot::OutOfReach => "eve",
+        }
+    }
 }
 
-impl Chat {
-    fn stream(&self) -> Stream {
-        let subject = Subject::Conversation(self.id);
-        Stream { teamspace: self.teamspace.clone(), subject }
+/// Who is there when a bot fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Help {
+    Nothing,
+    ClosedQueue,
+    /// A queue to which no person comes.
+    EmptyQueue,
+    People,
+    Agent,
+    /// Two agents that are silent too, and a queue to which no person comes.
+    SilentAgents,
+}
+
+const HELPS: [Help; 6] = [
+    Help::Nothing,
+    Help::ClosedQueue,
+    Help::EmptyQueue,
+    Help::People,
+    Help::Agent,
+    Help::SilentAgents,
+];
+
+impl Help {
+    /// One teamspace each.
+    fn teamspace(self) -> TeamspaceId {
+        let name = match self {
+            Help::Nothing => "nothing",
+            Help::ClosedQueue => "closed-queue",
+            Help::EmptyQueue => "empty-queue",
+            Help::People => "people",
+            Help::Agent => "agent",
+            Help::SilentAgents => "silent-agents",
+        };
+        name.parse().expect("a teamspace")
     }
 
-    fn caller(&self, principal: Principal) -> Caller {
-        Caller { teamspace: self.teamspace.clone(), principal, ..support::operator() }
-    }
-
-    async fn ask(&self, server: &Server, caller: &Caller, command: conversation::Command) {
-        let command = Command::Conversation(command);
-        // A bot may be too late, and is then refused.
-        let _ = server.engine.submit(caller, self.stream(), command, None).await;
-    }
-
-    async fn bot_says(&self, server: &Server, text: &str) {
-        let parts = json!([{ "type": "text", "text": text }]);
-        let say = json!({ "parts": parts, "epoch": 1, "in_reply_to": 1 });
-        let say: Say = serde_json::from_value(say).expect("a message");
-        let bot = self.caller(Principal::Agent(id("bob")));
-        self.ask(server, &bot, conversation::Command::Say(say)).await;
-    }
-
-    /// What its bot does so long after the message.
-    async fn bot_acts(&self, server: &Server, after: Span) {
-        let seconds = after.as_millis() / 1_000;
-        match (self.bot, seconds) {
-            (Bot::Answers, 10) => self.bot_says(server, "It is on its way.").await,
-            (Bot::Promises, 10) => {
-                self.bot_says(server, "I am transferring you to a colleague.").await;
+    fn queue(self) -> Option<Value> {
+        match self {
+            Help::Nothing | Help::Agent => None,
+            Help::ClosedQueue => {
+                let hours = json!({ "monday": [{ "from": "01:00", "to": "02:00" }] });
+                Some(json!({ "wait": WAIT, "hours": hours }))
             }
-            (Bot::Late, 90) => self.bot_says(server, "Hello?").await,
-            (Bot::Types, _) => {
-                let bot = self.caller(Principal::Agent(id("bob")));
-                let sign = conversation::Command::ShowProgress { epoch: Some(1) };
-                self.ask(server, &bot, sign).await;
-            }
-            (Bot::Never | Bot::Late | Bot::Promises | Bot::Answers, _) => {}
+            Help::EmptyQueue | Help::People | Help::SilentAgents => Some(json!({ "wait": WAIT })),
+        }
+    }
+
+    /// Whether a customer who asks for a person gets one, or at least a place in a queue.
+    fn has_open_queue(self) -> bool {
+        matches!(self, Help::EmptyQueue | Help::People | Help::SilentAgents)
+    }
+
+    /// The fallbacks of the graph. `gina` only has a token, and is never connected.
+    fn fallback(self) -> Value {
+        match self {
+            Help::Nothing | Help::ClosedQueue | Help::EmptyQueue | Help::People => json!([]),
+            Help::Agent => json!([{ "agent": "gina" }, { "agent": "carol" }]),
+            Help::SilentAgents => json!([{ "agent": "carol" }, { "agent": "dan" }]),
+        }
+    }
+
+    /// How often the customer of a silent bot is told that an agent has failed.
+    fn n_failures(self) -> usize {
+        match self {
+            Help::Nothing | Help::ClosedQueue | Help::People | Help::Agent => 1,
+            // No person came, and the bot is silent again.
+            Help::EmptyQueue => 2,
+            // The bot, two agents, and the second of them again.
+            Help::SilentAgents => 4,
         }
     }
 }
@@ -97,128 +157,100 @@ impl Chat {
 #[tokio::test]
 async fn no_customer_of_a_silent_bot_is_forgotten_or_served_twice() {
     let is_full = std::env::var_os("TASUKI_TEST_FULL").is_some();
-    let n_chats = if is_full { CONVERSATIONS_FULL } else { CONVERSATIONS };
+    let rounds = if is_full { ROUNDS_FULL } else { 1 };
     let mut server = Server::start();
-    let teamspaces = [("default", true), ("bare", false)];
-    for (name, has_queue) in teamspaces {
-        set_up(&server, &name.parse().expect("a teamspace"), has_queue).await;
+    let mut chats: Vec<Chat> = Vec::new();
+    let (mut bots, mut people) = (Vec::new(), Vec::new());
+    for help in HELPS {
+        bots.push(set_up(&server, help).await);
     }
-    let mut chats = Vec::new();
-    for number in 0..n_chats {
-        let (name, has_queue) = teamspaces[number / BOTS.len() % teamspaces.len()];
-        let teamspace = name.parse().expect("a teamspace");
-        chats.push(begin(&server, teamspace, has_queue, BOTS[number % BOTS.len()]).await);
+    for _ in 0..rounds {
+        for (bot, help) in BOTS.iter().flat_map(|bot| HELPS.map(|help| (*bot, help))) {
+            for writes_again in [false, true] {
+                chats.push(Chat::begin(&server, bot, help, writes_again).await);
+            }
+        }
     }
+    for (number, chat) in chats.iter_mut().enumerate() {
+        people.extend(chat.person_arrives(&server, number).await);
+    }
+    let mut passed = Span::from_millis(0);
     for step in 1..=STEPS {
         server.clock.advance(STEP);
+        passed = Span::from_millis(passed.as_millis() + STEP.as_millis());
+        if passed == GONE_AT {
+            bots.clear();
+            settle(&server).await;
+        }
         if step % STEPS_PER_RESTART == 0 {
+            // The next process knows of no loss of a connection.
+            people.clear();
             server = server.restart();
         }
         while server.engine.fire_due_deadlines().await.expect("the store works") > 0 {}
-        let after = Span::from_millis(STEP.as_millis() * i64::try_from(step).expect("few"));
         for chat in &chats {
-            chat.bot_acts(&server, after).await;
+            chat.act(&server, passed).await;
+        }
+        if step % STEPS_PER_RESTART == 0 {
+            for chat in &chats {
+                checks::what_was_told_last_is_true(&server, chat).await;
+            }
         }
     }
     for chat in &chats {
-        check(&server, chat).await;
+        checks::record_is_in_order(&server, chat).await;
+        checks::a_person_can_be_asked_as_told(&server, chat).await;
     }
 }
 
-async fn set_up(server: &Server, teamspace: &TeamspaceId, has_queue: bool) {
-    let operator = Caller { teamspace: teamspace.clone(), ..support::operator() };
-    let queue = agent::Command::Register { kind: Kind::Queue, profile: Profile::default() };
-    let queue = has_queue.then_some(("default", Command::Agent(queue)));
-    for (name, register) in [("bob", register_as("bob"))].into_iter().chain(queue) {
-        let stream = Stream { teamspace: teamspace.clone(), subject: Subject::Agent(id(name)) };
-        let done = server.engine.submit(&operator, stream, register, None).await;
-        done.expect("an operator may register an agent");
-    }
-}
-
-async fn begin(server: &Server, teamspace: TeamspaceId, has_queue: bool, bot: Bot) -> Chat {
-    let id_of_chat = server.engine.new_conversation_id();
-    let asked_at = support::start();
-    let chat = Chat { bot, teamspace, id: id_of_chat, asked_at, has_queue };
-    let open = Open { agent: Some(id("bob")), ..Open::default() };
-    let open = Command::Conversation(conversation::Command::Open(Box::new(open)));
-    let operator = chat.caller(support::operator().principal);
-    server.engine.submit_new(&operator, chat.stream(), open, None).await.expect("it is new");
-    let say = json!({ "parts": [{ "type": "text", "text": "Where is my parcel?" }] });
-    let say: Say = serde_json::from_value(say).expect("a message");
-    let customer = chat.caller(Principal::Customer(customer_name(chat.id)));
-    chat.ask(server, &customer, conversation::Command::Say(say)).await;
-    chat
-}
-
-/// What the record says about a conversation.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Record {
-    n_answers: usize,
-    n_refused: usize,
-    n_told: usize,
-    n_asked_person: usize,
-    n_extended: usize,
-    /// Until the customer first heard something.
-    first: Option<Span>,
-    /// Until the customer was told that the bot was silent.
-    told: Option<Span>,
-}
-
-async fn check(server: &Server, chat: &Chat) {
-    let record = record(server, chat).await;
-    let limit = ANSWER_WITHIN_DEFAULT.as_millis();
-    let within = |span: Option<Span>, limit: i64| {
-        span.is_some_and(|span| span.as_millis() <= limit + STEP.as_millis())
+/// The bots of a teamspace, its queue, and the graphs that name its fallbacks. Returns the
+/// connection of the bot that vanishes.
+async fn set_up(server: &Server, help: Help) -> OpenConnection {
+    let teamspace = help.teamspace();
+    let submit = async |subject: Subject, command: Command| {
+        let operator = Caller { teamspace: teamspace.clone(), ..support::operator() };
+        let stream = Stream { teamspace: teamspace.clone(), subject };
+        server.engine.submit(&operator, stream, command, None).await.expect("an operator may");
     };
-    let is_silent = chat.bot != Bot::Answers;
-    let first_limit = if chat.bot == Bot::Types { EXTENDED_MAX * limit } else { limit };
-    assert!(within(record.first, first_limit), "{:?}: {record:?}", chat.bot);
-    assert_eq!(record.n_told, usize::from(is_silent), "{:?}: {record:?}", chat.bot);
-    assert_eq!(record.n_asked_person, usize::from(is_silent && chat.has_queue), "{record:?}");
-    // A late answer is heard only if the bot still has the conversation.
-    let (answers, refused) = match (chat.bot, chat.has_queue) {
-        (Bot::Never | Bot::Types, _) => (0, 0),
-        (Bot::Promises | Bot::Answers, _) | (Bot::Late, false) => (1, 0),
-        (Bot::Late, true) => (0, 1),
+    let agent = async |name: &str, command: agent::Command| {
+        submit(Subject::Agent(id(name)), Command::Agent(command)).await;
     };
-    assert_eq!((record.n_answers, record.n_refused), (answers, refused), "{:?}", chat.bot);
-    match chat.bot {
-        Bot::Promises => assert!(within(record.told, 10_000 + limit), "{record:?}"),
-        Bot::Types => assert!((1..=20).contains(&record.n_extended), "{record:?}"),
-        Bot::Never | Bot::Late | Bot::Answers => assert_eq!(record.n_extended, 0, "{record:?}"),
+    let register = |kind: Kind, answer_within: Option<Span>| {
+        let profile = Profile { answer_within, ..Profile::default() };
+        agent::Command::Register { kind, profile }
+    };
+    for name in ["bob", "carol", "dan"] {
+        agent(name, register(Kind::Worker, None)).await;
     }
+    agent("eve", register(Kind::Worker, Some(OUT_OF_REACH_WITHIN))).await;
+    let url = Some("https://bots.example/turns".to_owned());
+    agent("eve", agent::Command::SetEndpoint { url, history: None }).await;
+    for name in ["vera", "gina"] {
+        agent(name, agent::Command::Introduce).await;
+    }
+    if let Some(settings) = help.queue() {
+        agent("default", register(Kind::Queue, None)).await;
+        let settings = serde_json::from_value(settings).expect("settings");
+        agent("default", agent::Command::SetQueue { settings: Box::new(settings) }).await;
+    }
+    let vera = server.engine.queues().connection_opened(&teamspace, &id("vera"));
+    settle(server).await;
+    for name in ["bob", "eve", "vera"] {
+        let document = json!({
+            "entry": name,
+            "nodes": [{ "id": name, "kind": "specialist", "agent": name }],
+            "silence": { "fallback": help.fallback() },
+        });
+        let graph = Checked::read(document.to_string().as_bytes()).expect("a sound graph");
+        let save = graph::Command::Save { graph: Arc::new(graph), version: None };
+        let graph = name.parse().expect("a name");
+        submit(Subject::Graph(graph), Command::Graph(save)).await;
+    }
+    vera
 }
 
-async fn record(server: &Server, chat: &Chat) -> Record {
-    let stream = chat.stream();
-    let mut entries =
-        server.engine.read().history(&stream, u64::MAX, usize::MAX).await.expect("a history");
-    entries.reverse();
-    let mut record = Record::default();
-    for kept in entries {
-        let entry = kept.entry;
-        let body = entry.body.text().expect("nothing was erased");
-        let event = protocol::codec::decode(&entry.name, entry.version, body).expect("an event");
-        let after = entry.at.since(chat.asked_at);
-        if let step::Event::Conversation(Event::Said(said)) = &event
-            && said.by != Speaker::Customer
-        {
-            record.n_answers += 1;
-            record.first.get_or_insert(after);
-        }
-        let count = |name: &str| usize::from(entry.name == name);
-        let n_told = count("conversation.holder_silent");
-        if n_told > 0 {
-            record.first.get_or_insert(after);
-            record.told.get_or_insert(after);
-        }
-        record.n_told += n_told;
-        record.n_refused += count("conversation.not_heard");
-        record.n_extended += count("conversation.extended");
-        record.n_asked_person += count("transfer.requested");
-    }
-    record
+async fn settle(server: &Server) {
+    server.engine.queues().settle_connections().await.expect("the store works");
 }
 
 #[tokio::test]
@@ -237,16 +269,13 @@ async fn a_worker_that_only_has_a_token_takes_conversations_while_it_is_connecte
         let open = Command::Conversation(conversation::Command::Open(Box::new(open)));
         server.engine.submit_new(&support::operator(), stream, open, None).await.is_ok()
     };
-    let settle = async || {
-        server.engine.queues().settle_connections().await.expect("the store works");
-    };
     introduce("bob", agent::Command::Introduce).await;
     assert!(!opens().await, "no one has said that it takes conversations");
     let connection = server.engine.queues().connection_opened(&teamspace, &id("bob"));
-    settle().await;
+    settle(&server).await;
     assert!(opens().await, "it is connected");
     drop(connection);
-    settle().await;
+    settle(&server).await;
     assert!(!opens().await, "it is gone");
     let url = Some("https://bots.example/turns".to_owned());
     introduce("bob", agent::Command::SetEndpoint { url, history: None }).await;

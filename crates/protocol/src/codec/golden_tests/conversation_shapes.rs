@@ -307,11 +307,13 @@ fn told() -> Vec<(&'static str, ConversationEvent)> {
         since: time(),
         within: ANSWER_WITHIN_DEFAULT,
         next: Fallback::Nothing,
+        no_person: false,
     };
     let owed = OwedKind::Transfer;
     let to_agent = HolderSilent { next: Fallback::Agent(agent("carol")), ..silent.clone() };
     let next = Fallback::Queue(agent("default"));
     let unkept = HolderSilent { owed, next, ..silent.clone() };
+    let alone = HolderSilent { no_person: true, ..silent.clone() };
     let extended = Extended { holder: holder.clone(), epoch: 2, until: time() };
     let overdue = ReplyOverdue {
         holder: agent("hana"),
@@ -321,15 +323,19 @@ fn told() -> Vec<(&'static str, ConversationEvent)> {
         since: time(),
         within: ANSWER_WITHIN_DEFAULT,
     };
-    let unreached = Unreached { holder, epoch: 2, through: 5, detail };
+    let unreached = Unreached { holder, epoch: 2, through: 5, detail, next: None };
+    let passed_on = Some(Fallback::Agent(agent("carol")));
+    let passed_on = Unreached { next: passed_on, ..unreached.clone() };
     vec![
         ("least", ConversationEvent::HolderSilent(silent)),
         ("agent", ConversationEvent::HolderSilent(to_agent)),
         ("unkept", ConversationEvent::HolderSilent(unkept)),
+        ("alone", ConversationEvent::HolderSilent(alone)),
         ("least", ConversationEvent::Extended(extended)),
         ("least", ConversationEvent::ReplyOverdue(overdue)),
         ("least", ConversationEvent::Delivered(delivered)),
         ("least", ConversationEvent::Unreached(unreached)),
+        ("next", ConversationEvent::Unreached(passed_on)),
         ("least", ConversationEvent::Updated(updated)),
     ]
 }

@@ -233,28 +233,33 @@ fn delivered() -> impl Strategy<Value = ConversationEvent> {
 }
 
 fn unreached() -> impl Strategy<Value = ConversationEvent> {
-    (agent(), any::<u64>(), any::<u64>(), text()).prop_map(|(holder, epoch, through, detail)| {
-        ConversationEvent::Unreached(Unreached { holder, epoch, through, detail })
-    })
+    (agent(), any::<u64>(), any::<u64>(), text(), option::of(fallback())).prop_map(
+        |(holder, epoch, through, detail, next)| {
+            ConversationEvent::Unreached(Unreached { holder, epoch, through, detail, next })
+        },
+    )
 }
 
 fn limit() -> impl Strategy<Value = Span> {
     (0..90_000_i64).prop_map(Span::from_millis)
 }
 
-fn holder_silent() -> impl Strategy<Value = ConversationEvent> {
-    let owed = select(vec![OwedKind::Answer, OwedKind::Transfer]);
-    let next = prop_oneof![
+fn fallback() -> impl Strategy<Value = Fallback> {
+    prop_oneof![
         agent().prop_map(Fallback::Agent),
         agent().prop_map(Fallback::Queue),
         Just(Fallback::Nothing)
-    ];
-    (agent(), any::<u64>(), any::<u64>(), owed, time(), limit(), next).prop_map(
-        |(holder, epoch, number, owed, since, within, next)| {
-            let silent = HolderSilent { holder, epoch, number, owed, since, within, next };
+    ]
+}
+
+fn holder_silent() -> impl Strategy<Value = ConversationEvent> {
+    let owed = select(vec![OwedKind::Answer, OwedKind::Transfer]);
+    (agent(), any::<u64>(), any::<u64>(), owed, time(), limit(), fallback(), any::<bool>())
+        .prop_map(|(holder, epoch, number, owed, since, within, next, no_person)| {
+            let silent =
+                HolderSilent { holder, epoch, number, owed, since, within, next, no_person };
             ConversationEvent::HolderSilent(silent)
-        },
-    )
+        })
 }
 
 fn extended() -> impl Strategy<Value = ConversationEvent> {

@@ -1,6 +1,7 @@
 //! Requests for a person that no caller makes: by a graph, by a signal, because of a loop,
 //! or because the holder is unreachable or silent.
 
+use crate::agent::Kind;
 use crate::conversation::event::Event;
 use crate::conversation::state::Conversation;
 use crate::facts::Context;
@@ -43,4 +44,12 @@ pub fn ask(conversation: &Conversation, ask: &Ask, context: Context<'_>) -> Opti
     let wanted = transfer::decide::Ask { transfer, reason, instead_of };
     // No caller sees an error: without an open queue, the holder stays.
     transfer::decide::request_for(conversation, &wanted, ask.queue.as_ref(), context).ok()
+}
+
+/// Whether the customer can ask for a person: one of the queues that they may ask is open.
+pub fn can_be_asked(context: Context<'_>) -> bool {
+    context.facts.customer_queues.iter().any(|queue| {
+        let hours = queue.queue_settings().hours;
+        queue.kind == Kind::Queue && hours.is_none_or(|hours| hours.is_open(context.now))
+    })
 }

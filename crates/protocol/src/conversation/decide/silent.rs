@@ -2,20 +2,15 @@
 //! did not transfer as it said; `remind_person`, when a person did not reply; and `show_progress`,
 //! by which a bot that is working gets more time.
 
-use serde_json::Map;
-
-use super::human::{self, Ask, AskedBy};
+use super::fallback::{Failure, next_hands};
+use super::human::{self, AskedBy};
 use super::shared::open_to;
-use crate::agent::{Agent, Kind};
 use crate::caller::Principal;
-use crate::conversation::event::{
-    Event, Extended, Fallback, HolderSilent, How, ReplyOverdue, Routed,
-};
-use crate::conversation::evolve::evolve;
+use crate::conversation::event::{Event, Extended, Fallback, HolderSilent, ReplyOverdue};
 use crate::conversation::not_heard::Why;
-use crate::conversation::silence::{Owed, OwedKind, limit_of};
+use crate::conversation::silence::{Owed, OwedKind};
 use crate::conversation::state::{Conversation, Side};
-use crate::facts::{Context, Facts};
+use crate::facts::Context;
 use crate::rejection::Rejection;
 use crate::time::Time;
 
@@ -29,75 +24,31 @@ pub fn miss_answer(
     // The state may have changed since the deadline was armed; then nothing happens.
     let owed = conversation.wait.owed.filter(|owed| owed.until == due && due <= context.now);
     let (Some(owed), None) = (owed, &conversation.closed) else { return Ok(Vec::new()) };
-    let mut next = context.facts.fallbacks.iter().filter_map(|fallback| {
-        let events = tried(conversation, owed, fallback, context)?;
-        let silent = silent(conversation, owed, named(fallback));
-        Some(std::iter::once(Event::HolderSilent(silent)).chain(events).collect())
-    });
-    Ok(next.next().unwrap_or_else(|| {
-        vec![Event::HolderSilent(silent(conversation, owed, Fallback::Nothing))]
-    }))
+    let failure = Failure {
+        by: AskedBy::Silent,
+        reason: reason(owed),
+        may_call_people: true,
+        entry: |next| silent(conversation, owed, next, context),
+    };
+    Ok(next_hands(conversation, &failure, context))
 }
 
-fn silent(conversation: &Conversation, owed: Owed, next: Fallback) -> HolderSilent {
-    HolderSilent {
+fn silent(
+    conversation: &Conversation,
+    owed: Owed,
+    next: Option<Fallback>,
+    context: Context<'_>,
+) -> Event {
+    Event::HolderSilent(HolderSilent {
         holder: conversation.holder.clone(),
         epoch: conversation.epoch,
         number: conversation.transcript.count + 1,
         owed: owed.what,
         since: owed.since,
         within: owed.within,
-        next,
-    }
-}
-
-fn named(fallback: &Agent) -> Fallback {
-    match fallback.kind {
-        Kind::Queue => Fallback::Queue(fallback.id.clone()),
-        Kind::Worker | Kind::System | Kind::Human => Fallback::Agent(fallback.id.clone()),
-    }
-}
-
-/// What follows if this fallback gets the conversation; `None` if it cannot, or was tried before.
-fn tried(
-    conversation: &Conversation,
-    owed: Owed,
-    fallback: &Agent,
-    context: Context<'_>,
-) -> Option<Vec<Event>> {
-    let was_tried = conversation.wait.tried.contains(&fallback.id);
-    if was_tried || fallback.id == conversation.holder {
-        return None;
-    }
-    let told = Event::HolderSilent(silent(conversation, owed, named(fallback)));
-    let told = evolve(conversation.id, Some(conversation.clone()), &told, context.now);
-    let told = told.expect("the conversation goes on");
-    match fallback.kind {
-        Kind::Queue => {
-            let reason = reason(owed);
-            let ask = Ask { by: AskedBy::Silent, reason, queue: None, instead_of: None };
-            let queue = Some(fallback.clone());
-            let facts = Facts { queue, ..context.facts.clone() };
-            human::ask(&told, &ask, Context { facts: &facts, ..context })
-        }
-        Kind::Worker if !fallback.is_target() => None,
-        Kind::Worker | Kind::System => Some(vec![Event::Routed(Routed {
-            holder: conversation.holder.clone(),
-            to: fallback.id.clone(),
-            number: told.transcript.count + 1,
-            epoch: conversation.epoch + 1,
-            how: How::NoAnswer,
-            reason: reason(owed),
-            context: String::new(),
-            customer_text: String::new(),
-            update: Map::new(),
-            instead_of: None,
-            route: None,
-            deliver: fallback.endpoint.is_some(),
-            answer_within: limit_of(&fallback.id, None, context.facts),
-        })]),
-        Kind::Human => None,
-    }
+        no_person: next.is_none() && !human::can_be_asked(context),
+        next: next.unwrap_or(Fallback::Nothing),
+    })
 }
 
 /// Why, for the next holder.

@@ -1,7 +1,7 @@
 //! A bot that does not answer, and one that promises a transfer and does not do it. `? SPAN` says
 //! how long the holder has left; `+SPAN` lets time pass.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::world::World;
 use crate::conversation::customer_text::of_silence;
@@ -82,7 +82,7 @@ fn a_silent_bot_loses_it_to_people_and_its_late_answer_is_not_heard() {
 
 #[test]
 fn without_anyone_to_ask_the_customer_is_told_once() {
-    let told = "system miss_answer => bob@1 #2 silent owed=\"answer\" next=\"nothing\"";
+    let told = "system miss_answer => bob@1 #2 silent owed=\"answer\" next=\"nothing\" alone";
     check_in(
         World::new(),
         &[
@@ -271,6 +271,85 @@ fn a_transfer_that_is_said_and_not_done_is_found() {
     );
 }
 
+/// The customer still waits: the next holder must speak, and two bots that only promise do not pass
+/// the customer to and fro.
+#[test]
+fn a_promise_is_no_answer() {
+    let mut world = World::with_people();
+    let mut document = graph_of_bob();
+    document["silence"] = json!({ "fallback": [{ "agent": "carol" }, { "agent": "dora" }] });
+    world.save(&document);
+    let world = check_in(
+        world,
+        &[
+            "shop open graph=support => bob@1",
+            "customer say => #1 stayed",
+            "bob say epoch=1 in_reply_to=1 text=I_am_transferring_you. => #2",
+            "+20s",
+            "bob say epoch=1 text=Still_here => #3",
+            "+40s",
+            "system miss_answer => carol@2 #4 silent owed=\"transfer\" \
+             next={\"agent\":\"carol\"} carol@2 #5 no_answer",
+            "? 1m",
+            "carol say epoch=2 in_reply_to=1 text=I_am_connecting_you_now. => #6",
+            "+60s",
+            "system miss_answer => dora@3 #7 silent owed=\"transfer\" \
+             next={\"agent\":\"dora\"} dora@3 #8 no_answer",
+            "+60s",
+            "system miss_answer => default@4 #9 silent owed=\"answer\" \
+             next={\"queue\":\"default\"} default@4 #10 requested queued",
+        ],
+    );
+    assert_eq!(world.conversation().turn.open(), Some(1));
+    // Kept, by a second command.
+    check_in(
+        World::with_people(),
+        &[
+            "shop open agent=bob => bob@1",
+            "customer say => #1",
+            "bob say epoch=1 in_reply_to=1 text=I_am_transferring_you. => #2",
+            "bob route goto=carol epoch=1 => carol@2 #3",
+            "? 1m",
+            "carol say epoch=2 in_reply_to=1 => #4",
+            "? off",
+        ],
+    );
+    // What was said before it was an answer.
+    check_in(
+        World::with_people(),
+        &[
+            "shop open agent=bob => bob@1",
+            "customer say => #1",
+            "bob say epoch=1 in_reply_to=1 => #2",
+            "bob say epoch=1 text=I_am_transferring_you. => #3",
+            "bob say epoch=1 in_reply_to=1 => already_answered",
+            "bob route goto=carol epoch=1 => carol@2 #4",
+            "? 1m",
+        ],
+    );
+}
+
+/// The customer is told to ask for a person only if one of the queues that they may ask is open.
+#[test]
+fn whether_a_person_can_be_asked_is_on_the_record() {
+    let closed = json!({ "hours": { "monday": [{ "from": "01:00", "to": "02:00" }] } });
+    for (queue, billing, expected) in
+        [(Value::Null, false, " alone"), (closed, false, " alone"), (Value::Null, true, "")]
+    {
+        let mut world = World::new();
+        if !queue.is_null() {
+            world = World::with_people();
+            let settings = serde_json::from_value(queue).expect("settings");
+            world.queue.as_mut().expect("a queue").queue = Some(settings);
+        }
+        let queues = if billing { " customer_queues=[\"billing\"]" } else { "" };
+        let told = "system miss_answer => bob@1 #2 silent owed=\"answer\" next=\"nothing\"";
+        let opened = format!("shop open agent=bob{queues} => bob@1");
+        let told = format!("{told}{expected}");
+        check_in(world, &[&opened, "customer say => #1", "+60s", &told]);
+    }
+}
+
 #[test]
 fn an_agent_that_only_has_a_token_is_given_no_conversation() {
     check_in(
@@ -292,11 +371,27 @@ fn the_customer_is_told_in_their_language() {
             "shop open agent=bob => bob@1",
             "customer say => #1",
             "+60s",
-            "system miss_answer => bob@1 #2 silent owed=\"answer\" next=\"nothing\"",
+            "system miss_answer => bob@1 #2 silent owed=\"answer\" next=\"nothing\" alone",
         ],
     );
-    let body = world.bodies[0].to_string();
-    let event = codec::decode("conversation.holder_silent", 1, &body).expect("an event");
+    // Entries of earlier versions do not say whether a person can be asked.
+    let alone = world.bodies[0].clone();
+    let mut earlier = alone.clone();
+    earlier.as_object_mut().expect("an object").remove("no_person").expect("it says so");
+    for (body, asks) in [(alone, false), (earlier, true)] {
+        for owed in ["answer", "transfer"] {
+            let mut body = body.clone();
+            body["owed"] = owed.into();
+            let told = in_all_languages(&body);
+            assert_eq!(told[0].contains("ask for a person"), asks, "{told:?}");
+        }
+    }
+}
+
+/// What a silent bot's customer is told, in each language another text.
+fn in_all_languages(body: &Value) -> Vec<String> {
+    let event = codec::decode("conversation.holder_silent", 1, &body.to_string());
+    let event = event.expect("an event");
     let step::Event::Conversation(Event::HolderSilent(silent)) = event else {
         panic!("another event: {event:?}")
     };
@@ -306,10 +401,10 @@ fn the_customer_is_told_in_their_language() {
         assert!(!told.contains(&text), "{}: {text}", catalogue.language);
         told.push(text);
     }
-    assert!(told[0].contains("ask for a person"), "{told:?}");
+    told
 }
 
-fn graph_of_bob() -> serde_json::Value {
+fn graph_of_bob() -> Value {
     json!({
         "entry": "bob",
         "nodes": [{ "id": "bob", "kind": "specialist", "agent": "bob" }],

@@ -179,6 +179,30 @@ fn without_a_supervisor_a_person_has_it_next() {
     check_in(World::with_people(), &lines);
 }
 
+/// The same as for a silent bot, and none is asked twice.
+#[test]
+fn the_fallbacks_of_a_graph_have_it_next() {
+    let mut world = World::with_people();
+    let steps = json!([{ "agent": "fresh" }, { "agent": "eve" }, { "agent": "erin" }]);
+    world.save(&json!({
+        "entry": "erin",
+        "nodes": [{ "id": "erin", "kind": "specialist", "agent": "erin" }],
+        "silence": { "answer_within": "0s", "fallback": steps },
+    }));
+    check_in(
+        world,
+        &[
+            "shop open graph=support => erin@1",
+            "customer say => #1 stayed",
+            "later",
+            "system not_delivered epoch=1 through=1 => unreached eve@2 #2 no_answer told",
+            "? eve@2 1-2 answers 1",
+            "later",
+            "system not_delivered epoch=2 through=2 => unreached default@3 #3 requested queued",
+        ],
+    );
+}
+
 /// The holder stays, and the next message is delivered with the undelivered ones.
 #[test]
 fn without_a_supervisor_it_is_recorded_and_tried_again_with_the_next_message() {

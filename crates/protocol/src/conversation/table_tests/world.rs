@@ -199,7 +199,9 @@ impl World {
             "conversation.closed" => "closed".to_owned(),
             "conversation.delivered" => "delivered".to_owned(),
             "conversation.holder_silent" => {
-                format!("{place} #{number} silent owed={} next={}", body["owed"], body["next"])
+                let alone = body.get("no_person").map(|_| " alone").unwrap_or_default();
+                let (owed, next) = (&body["owed"], &body["next"]);
+                format!("{place} #{number} silent owed={owed} next={next}{alone}")
             }
             "conversation.extended" => "extended".to_owned(),
             "conversation.unreached" => "unreached".to_owned(),
@@ -243,10 +245,12 @@ impl World {
         let named_fallbacks = needs.fallbacks.unwrap_or_default();
         let fallbacks: Vec<Agent> =
             steps.chain(named_fallbacks).filter_map(known).chain(self.queue.clone()).collect();
+        let asked = needs.customer_queues.unwrap_or_default().into_iter().filter_map(known);
+        let customer_queues: Vec<Agent> = asked.chain(self.queue.clone()).collect();
         let answer_within = self.limits.clone();
         let settings = self.settings;
         let facts = Facts { agent, graph, turn, at_endpoint, kinds, queue, ..Facts::default() };
-        let facts = Facts { answer_within, fallbacks, settings, ..facts };
+        let facts = Facts { answer_within, fallbacks, customer_queues, settings, ..facts };
         let now = self.now;
         let context = Context { caller: &caller, now, facts: &facts };
         let teamspace = TeamspaceId::default_teamspace();
@@ -274,7 +278,7 @@ fn known(id: AgentId) -> Option<Agent> {
     let kind = match id.as_str() {
         "router" => Kind::System,
         "hana" => Kind::Human,
-        "default" => Kind::Queue,
+        "default" | "billing" => Kind::Queue,
         // `human` stands for a person, unless an agent has had the id for long.
         "nobody" | "ghost" | "human" => return None,
         _ => Kind::Worker,

@@ -52,6 +52,22 @@ fn what_was_said_while_the_customer_waited_counts_from_the_arrival_of_the_person
 }
 
 #[test]
+fn a_reply_to_an_older_message_leaves_the_later_one() {
+    let mut world = with_hana(&[
+        "customer say => connected hana@3",
+        "customer say => connected hana@3",
+        "wait 90s => nothing",
+        "hana say epoch=3 in_reply_to=3 => connected hana@3",
+        "wait 90s => nothing",
+        "wait 30s => connected hana@3",
+    ]);
+    assert_eq!(world.recorded, ["conversation.reply_overdue"]);
+    assert_eq!(world.bodies[0]["message"], 4);
+    world.check("hana say epoch=3 in_reply_to=4 => connected hana@3");
+    world.check("wait 10m => nothing");
+}
+
+#[test]
 fn without_a_target_no_one_is_reminded() {
     World::script(&[
         "shop open agent=bob => idle bob@1",

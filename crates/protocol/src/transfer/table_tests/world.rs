@@ -270,12 +270,16 @@ impl World {
             }
             Some(Directory::Everyone) | None => Vec::new(),
         };
+        let fallbacks = needs.fallbacks.iter().flat_map(|named| named.iter().filter_map(known));
+        let fallbacks =
+            fallbacks.chain(needs.fallbacks.iter().filter_map(|_| known(&name("support"))));
         Facts {
             agent: needs.agent.as_ref().and_then(known),
             caller: caller.agent().filter(|_| needs.caller).and_then(known),
             slots: slots.collect(),
             queue,
             at_endpoint,
+            fallbacks: fallbacks.collect(),
             ..Facts::default()
         }
     }
