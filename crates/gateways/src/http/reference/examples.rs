@@ -89,7 +89,7 @@ const DEPTH_MAX: usize = 8;
 const OPTIONAL_MAX: usize = 2;
 
 /// Requests of which a schema says too little to make an example.
-const REQUESTS: [(&str, &str); 15] = [
+const REQUESTS: [(&str, &str); 16] = [
     ("add_checkpoint", r#""old 3\nPlRNCrwHpqhGrupue0L7gxbjbMiKA9temvuZZDDpkaw=\n\ntasuki-0123…""#),
     (
         "announce_events",

@@ -24,7 +24,6 @@ use crate::support::{self, id};
 pub struct Chat {
     pub bot: Bot,
     pub help: Help,
-    pub asked_at: Time,
     /// Whether the customer writes a second message.
     pub writes_again: bool,
     id: ConversationId,
@@ -35,8 +34,8 @@ pub struct Chat {
 impl Chat {
     /// Opens it, and the customer asks.
     pub async fn begin(server: &Server, bot: Bot, help: Help, writes_again: bool) -> Self {
-        let (id, asked_at) = (server.engine.new_conversation_id(), support::start());
-        let chat = Self { bot, help, asked_at, writes_again, id, person: None };
+        let id = server.engine.new_conversation_id();
+        let chat = Self { bot, help, writes_again, id, person: None };
         let graph = Some(bot.name().parse().expect("a name"));
         let open = Open { graph, ..Open::default() };
         let open = Command::Conversation(conversation::Command::Open(Box::new(open)));
