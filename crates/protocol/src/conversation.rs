@@ -3,12 +3,13 @@
 //!
 //! Read [`state`] first, then [`command`] and [`event`], then one file per command in [`decide`].
 //! [`part`] is what a message is made of, [`topology`] who may hand the conversation to whom,
-//! [`graph`] what a graph decides about a turn, [`silence`] how long the holder may be silent,
-//! [`turn_delivery`] what the holder is told at its endpoint, [`reader`] who may read what,
-//! [`customer_text`] what a customer is told when the holder changes. Messages are entries of the
-//! ledger and rows of the store; the state holds only their number and their hash. Nothing here
-//! depends on how a command arrived.
+//! [`graph`] what a graph decides about a turn, [`wait`] what the customer waits for, [`silence`]
+//! how long the holder may be silent, [`turn_delivery`] what the holder is told at its endpoint,
+//! [`reader`] who may read what, [`customer_text`] what a customer is told when the holder changes.
+//! Messages are entries of the ledger and rows of the store; the state holds only their number and
+//! their hash. Nothing here depends on how a command arrived.
 
+pub mod answer_within;
 pub mod author;
 pub mod command;
 pub mod customer_text;
@@ -28,6 +29,7 @@ pub mod transcript_line;
 pub mod turn_asked;
 pub mod turn_delivery;
 pub mod turn_route;
+pub mod wait;
 
 #[cfg(test)]
 mod table_tests;

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::caller::Caller;
-use crate::conversation::silence::{self, ANSWER_WITHIN_MAX, ANSWER_WITHIN_OFF};
+use crate::conversation::answer_within::{self, ANSWER_WITHIN_MAX, ANSWER_WITHIN_OFF};
 use crate::form;
 use crate::handoff::sla::Slas;
 use crate::ledger::BadHistory;
@@ -200,8 +200,8 @@ fn check(configuration: &Configuration) -> Result<(), Rejection> {
         let expected = format!("a number from 1 to {MESSAGE_RETENTION_DAYS_MAX}");
         return invalid("settings.message_retention_days", expected);
     }
-    if settings.answer_within.is_some_and(|limit| !silence::is_allowed(limit)) {
-        return invalid("settings.answer_within", silence::limit_expected());
+    if settings.answer_within.is_some_and(|limit| !answer_within::is_allowed(limit)) {
+        return invalid("settings.answer_within", answer_within::limit_expected());
     }
     let seconds = settings.consent_seconds.unwrap_or(CONSENT_SECONDS);
     if !(CONSENT_SECONDS_MIN..=CONSENT_SECONDS_MAX).contains(&seconds) {

@@ -4,7 +4,7 @@ use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
 use super::kind::Kind;
-use crate::conversation::silence::{
+use crate::conversation::answer_within::{
     ANSWER_WITHIN_MAX, ANSWER_WITHIN_OFF, is_allowed, limit_expected,
 };
 use crate::hidden::first_hidden;

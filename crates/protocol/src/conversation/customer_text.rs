@@ -4,7 +4,7 @@
 
 use super::author::is_customer;
 use super::event::{Fallback, HolderSilent, How, Routed};
-use super::silence::OwedKind;
+use super::wait::OwedKind;
 use crate::narrator::texts::{DEFAULT_LANGUAGE, Message};
 use crate::rejection::Rejection;
 

@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use super::part::Part;
 use super::state::Setup;
-use crate::conversation::silence::OwedKind;
 use crate::conversation::turn_route::TurnRoute;
+use crate::conversation::wait::OwedKind;
 use crate::ids::AgentId;
 use crate::signal::{Escalate, SignalScore};
 use crate::time::{Span, Time};
@@ -276,7 +276,10 @@ impl Event {
             Event::Updated(it) => [Some(&it.holder), None, None],
             Event::SignalsObserved(it) => [Some(&it.holder), None, None],
             Event::Delivered(it) => [Some(&it.holder), None, None],
-            Event::Unreached(it) => [Some(&it.holder), None, None],
+            Event::Unreached(it) => {
+                let next = it.next.as_ref().and_then(Fallback::agent);
+                [Some(&it.holder), next, None]
+            }
             Event::HolderSilent(it) => [Some(&it.holder), it.next.agent(), None],
             Event::Extended(it) => [Some(&it.holder), None, None],
             Event::ReplyOverdue(it) => [Some(&it.holder), None, None],

@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use super::event::{Event, Fallback, How, Opened, Routed, Said, SignalsObserved, Speaker};
 use super::state::{Closed, Conversation, HELD_MAX, Transcript, Turn};
-use crate::conversation::silence::CustomerWait;
 use crate::conversation::told::DeliveryProgress;
+use crate::conversation::wait::CustomerWait;
 use crate::ids::{AgentId, ConversationId};
 use crate::ledger::BadHistory;
 use crate::signal::SignalState;

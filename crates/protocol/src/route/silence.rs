@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::graph_problem::{GraphProblem, ProblemCode, Site};
 use super::limits::KEYWORD_BYTES_MAX;
-use crate::conversation::silence::{
+use crate::conversation::answer_within::{
     ANSWER_WITHIN_MAX, ANSWER_WITHIN_OFF, is_allowed, limit_expected,
 };
 use crate::form;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use protocol::conversation::silence::ANSWER_WITHIN_DEFAULT;
+use protocol::conversation::answer_within::ANSWER_WITHIN_DEFAULT;
 use protocol::teamspace::{CONSENT_SECONDS, SESSION_SILENCE_MINUTES};
 use protocol::time::Time;
 use serde_json::{Map, Value, json};

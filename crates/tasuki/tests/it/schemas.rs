@@ -116,6 +116,9 @@ const RELATIONS: [&str; 77] = [
     "without itself",
 ];
 
+/// Fields whose values have the form of a model's provider, which `form` names.
+const PROVIDERS_OWN: [&str; 2] = ["messages[", "turn"];
+
 /// An incomplete offer may be tried out, so the rules say what it needs, not the schema.
 const PROPOSALS: [&str; 3] = ["acp_handoff", "initiate_handoff", "propose_draft"];
 
@@ -154,7 +157,7 @@ fn what_the_schemas_allow_has_the_form_that_is_asked_for() {
             || is_draft;
         let is_known = |said: &String| {
             is_relation(said)
-                || said.starts_with("turn")
+                || PROVIDERS_OWN.iter().any(|field| said.starts_with(field))
                 || (clears && said.ends_with("but it is missing"))
         };
         let is_of_form = OF_FORM.contains(&code.as_str()) && !said.iter().all(is_known);

@@ -208,7 +208,9 @@ impl Agent {
             "reject" => json!({ "reason": "capacity_unavailable", "detail": "too much to do" }),
             "refuse" => json!({ "why": "not like this" }),
             "counter" => {
-                let next = format!("Read client.rs, also line {}", random.below(10_000));
+                // Each offer differs from the one before.
+                let n_before = self.deeds.get("counter").copied().unwrap_or_default();
+                let next = format!("Read client.rs, also line {}", n_before + 1);
                 json!({ "work_state": { "next_step": next } })
             }
             // Carl does the parts himself.

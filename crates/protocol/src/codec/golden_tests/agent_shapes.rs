@@ -7,7 +7,7 @@ use crate::agent::{
     RolesChanged, Skill, WakeChanged,
 };
 use crate::caller::Role;
-use crate::conversation::silence::ANSWER_WITHIN_DEFAULT;
+use crate::conversation::answer_within::ANSWER_WITHIN_DEFAULT;
 use crate::handoff::notice_kind::NoticeKind;
 use crate::tools::history_form::HistoryForm;
 

@@ -4,16 +4,17 @@ use serde_json::json;
 
 use super::handoff_shapes::{agent, time};
 use crate::conversation::Event as ConversationEvent;
+use crate::conversation::answer_within::ANSWER_WITHIN_DEFAULT;
 use crate::conversation::event::{
     Closed, Delivered, Extended, Fallback, HolderSilent, How, NotHeard, Opened, ReplyOverdue,
     Routed, Said, SignalsObserved, Speaker, Unreached, Updated, is_line,
 };
 use crate::conversation::not_heard::Why;
 use crate::conversation::part::{Attachment, FilePart, Part, Text};
-use crate::conversation::silence::{ANSWER_WITHIN_DEFAULT, OwedKind};
 use crate::conversation::state::{Customer, Setup};
 use crate::conversation::topology::Topology;
 use crate::conversation::turn_route::{TurnDecision, TurnOutcome, TurnRoute};
+use crate::conversation::wait::OwedKind;
 use crate::ids::GraphId;
 use crate::route::graph::Scalar;
 use crate::signal::{Escalate, EscalationRule, EscalationRules, SignalKind, SignalScore};

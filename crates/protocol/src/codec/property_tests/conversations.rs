@@ -14,10 +14,10 @@ use crate::conversation::event::{
 };
 use crate::conversation::not_heard::Why;
 use crate::conversation::part::{Attachment, Part, Text};
-use crate::conversation::silence::OwedKind;
 use crate::conversation::state::{Customer, Setup};
 use crate::conversation::topology::Topology;
 use crate::conversation::turn_route::{TurnDecision, TurnOutcome, TurnRoute};
+use crate::conversation::wait::OwedKind;
 use crate::ids::GraphId;
 use crate::route::graph::Scalar;
 use crate::signal::{Escalate, EscalationRule, EscalationRules, SignalKind, SignalScore};

@@ -4,9 +4,11 @@
 use serde_json::{Value, json};
 
 use super::world::World;
+use crate::conversation::answer_within::ANSWER_WITHIN_OFF;
 use crate::conversation::customer_text::of_silence;
 use crate::conversation::event::Event;
-use crate::conversation::silence::{ANSWER_WITHIN_OFF, EXTENDED_MAX, SILENT};
+use crate::conversation::silence::SILENT;
+use crate::conversation::wait::EXTENDED_MAX;
 use crate::narrator::texts::catalogues;
 use crate::time::Span;
 use crate::{codec, step};

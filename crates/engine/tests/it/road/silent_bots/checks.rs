@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 
+use protocol::conversation::answer_within::ANSWER_WITHIN_DEFAULT;
 use protocol::conversation::customer_text::of_silence;
 use protocol::conversation::event::{Fallback, HolderSilent, Speaker};
-use protocol::conversation::silence::{ANSWER_WITHIN_DEFAULT, EXTENDED_MAX};
+use protocol::conversation::wait::EXTENDED_MAX;
 use protocol::conversation::{self, Conversation, Event};
 use protocol::ids::AgentId;
 use protocol::time::{Span, Time};
