@@ -73,8 +73,8 @@ async fn an_upload_outlives_the_process_and_is_hidden_from_other_teamspaces() {
     for left_over in ["00000000-0000-4000-8000-000000000009", "x.json", "x.json.new"] {
         std::fs::write(incoming.join(left_over), "{").unwrap();
     }
-    assert_eq!(folder.uploads().await.unwrap(), [upload.clone()]);
-    assert_eq!(folder.open_uploads().unwrap(), [upload.clone()]);
+    assert_eq!(folder.uploads().await.unwrap(), std::slice::from_ref(&upload));
+    assert_eq!(folder.open_uploads().unwrap(), std::slice::from_ref(&upload));
     assert_eq!(std::fs::read_dir(&incoming).unwrap().count(), 2, "its bytes and its note");
     folder.drop_upload(upload.clone(), false).await.unwrap();
     assert_eq!(folder.upload(teamspace.clone(), id).await.unwrap(), Some(upload.clone()));
@@ -92,7 +92,11 @@ async fn an_upload_that_became_a_file_has_no_bytes_of_its_own_after_a_start() {
     folder.put_upload(done.clone()).await.unwrap();
     let bytes = data.path().join("files/.incoming").join(done.id.to_string());
     assert!(bytes.exists());
-    assert_eq!(folder.open_uploads().unwrap(), [done.clone()], "a retry of `finish` finds it");
+    assert_eq!(
+        folder.open_uploads().unwrap(),
+        std::slice::from_ref(&done),
+        "a retry of `finish` finds it"
+    );
     assert!(!bytes.exists());
     let kept = folder.inspect(done.teamspace, file).await.unwrap();
     assert_eq!(kept.map(|content| content.size_bytes), Some(11));

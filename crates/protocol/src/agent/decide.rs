@@ -219,9 +219,9 @@ mod tests {
             let agent =
                 Agent { notices: notices.into(), ..Agent::new(name, Kind::Worker, profile) };
             let events = read_notices(Some(&agent), (until, after), &caller).unwrap();
-            let read_until = events.first().map_or(read, |event| match event {
-                Event::NoticesRead(read) => &read.until,
-                other => panic!("{other:?}"),
+            let read_until = events.first().map_or(read, |event| {
+                let Event::NoticesRead(read) = event else { panic!("{event:?}") };
+                &read.until
             });
             assert_eq!(read_until, expected, "{until} after {after} when {read} is read");
         }

@@ -46,7 +46,7 @@ enum TeamspaceCommand {
     /// Show your teamspace and its settings
     Show,
     /// Change your teamspace; fields without a flag keep their values
-    Set(SetArgs),
+    Set(Box<SetArgs>),
     /// List the agents of your teamspace, and what each is trusted with
     Members,
 }

@@ -28,7 +28,8 @@ fn call(method: &'static str, path: impl Into<String>) -> Call {
 /// Stores a file in one request.
 async fn store(client: &Client, bytes: &[u8]) -> String {
     let sent = Bytes::copy_from_slice(bytes);
-    let answer = client.call_with_bytes(&call("POST", "/v1/files"), sent).await.unwrap();
+    let answer =
+        client.call_with_bytes(&call("POST", "/v1/files"), sent).await.expect("the server answers");
     assert_eq!(answer.status, 201, "{}", answer.body);
     assert_eq!(answer.body["file"], name_of(bytes));
     name_of(bytes)
@@ -37,15 +38,16 @@ async fn store(client: &Client, bytes: &[u8]) -> String {
 /// The status, the headers that matter, and the bytes.
 async fn got(client: &Client, path: &str, range: Option<&str>) -> (u16, String, Bytes) {
     let range = range.map(|range| ("range", range.to_owned()));
-    let response = client.open(&Call::get(path), range.as_slice()).await.unwrap();
+    let response =
+        client.open(&Call::get(path), range.as_slice()).await.expect("the server answers");
     let status = response.status().as_u16();
     let headers = response.headers();
-    let header = |name: &str| headers.get(name).map_or("", |it| it.to_str().unwrap());
+    let header = |name: &str| headers.get(name).map_or("", |it| it.to_str().expect("a text"));
     let kind = header("content-type");
     let how = header("content-disposition").split(';').next().unwrap_or_default();
     let sniff = header("x-content-type-options");
     let said = format!("{kind} {how} {sniff}");
-    (status, said, response.into_body().collect().await.unwrap().to_bytes())
+    (status, said, response.into_body().collect().await.expect("the server answers").to_bytes())
 }
 
 async fn status_of(client: &Client, file: &str) -> u16 {
@@ -69,7 +71,7 @@ impl Chat {
 
     async fn opened(server: &Server, bob: &Client) -> (String, Client) {
         let opened = ok(bob, Call::post("/v1/conversations", json!({ "agent": "bob" }))).await;
-        let text = |name: &str| opened[name].as_str().unwrap().to_owned();
+        let text = |name: &str| opened[name].as_str().expect("a text").to_owned();
         (text("conversation_id"), server.with_token(&text("customer_token")))
     }
 
@@ -281,9 +283,12 @@ async fn the_gate_reads_the_bytes_of_a_file_that_another_machine_stored() {
 
 /// The page of a list, as names and references.
 fn names(listed: &Value) -> Vec<(String, u64)> {
-    let items = listed["items"].as_array().unwrap().iter();
+    let items = listed["items"].as_array().expect("a list").iter();
     let one = |file: &Value| {
-        (file["file"].as_str().unwrap().to_owned(), file["n_references"].as_u64().unwrap())
+        (
+            file["file"].as_str().expect("a text").to_owned(),
+            file["n_references"].as_u64().expect("a number"),
+        )
     };
     items.map(one).collect()
 }

@@ -3,10 +3,10 @@
 //! the agent was not told, and no action that was offered is refused.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{SystemTime, UNIX_EPOCH};
 
+use engine::ports::clock::{Clock, SystemClock};
 use protocol::ids::HandoffId;
-use protocol::time::{Span, Time};
+use protocol::time::Span;
 use serde_json::{Value, json};
 use tasuki::client::{Call, Client};
 
@@ -177,7 +177,7 @@ impl Agent {
             let report = json!({ "action": "progress", "handoff_id": id, "percent": percent });
             self.handoff(report).await;
         }
-        let Some(request) = self.request(action, id, handoff, random) else { return };
+        let Some(request) = self.request(action, id, handoff) else { return };
         let answer = self.handoff(request).await;
         if action == "accept" && answer["status"] == "accepted" {
             assert!(answer["handoff"]["package"].is_object(), "what one needs to begin: {answer}");
@@ -197,13 +197,7 @@ impl Agent {
         self.handoff(request).await;
     }
 
-    fn request(
-        &self,
-        action: &str,
-        id: &Value,
-        handoff: &Value,
-        random: &mut Random,
-    ) -> Option<Value> {
+    fn request(&self, action: &str, id: &Value, handoff: &Value) -> Option<Value> {
         let mut request = match action {
             "reject" => json!({ "reason": "capacity_unavailable", "detail": "too much to do" }),
             "refuse" => json!({ "why": "not like this" }),
@@ -225,8 +219,8 @@ impl Agent {
             "extend_sla" => json!({ "due": in_an_hour(), "why": "they are busy" }),
             "reassign" => {
                 let owners = handoff["handoff_chain"].as_array().expect("owners");
-                let free = ["dora", "carl"].into_iter();
-                let to = free.filter(|it| !owners.contains(&json!(it))).next()?;
+                let mut free = ["dora", "carl"].into_iter();
+                let to = free.find(|it| !owners.contains(&json!(it)))?;
                 if handoff["to_agent"] == to {
                     return None;
                 }
@@ -241,9 +235,7 @@ impl Agent {
 }
 
 fn in_an_hour() -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970");
-    let now = Time::from_millis(i64::try_from(now.as_millis()).expect("a time"));
-    now.plus(Span::from_hours(1)).to_string()
+    SystemClock.now().plus(Span::from_hours(1)).to_string()
 }
 
 async fn cast(server: &Server) -> Vec<Agent> {

@@ -104,8 +104,8 @@ pub fn webhook_view(
 ) -> WebhookView {
     let status = status.unwrap_or_default();
     // What failed before it was changed or resumed says nothing about what it is now.
-    let tries = status.attempts.iter().filter(|attempt| attempt.name != TEST);
-    let is_tried = tries.last().is_some_and(|attempt| attempt.at >= webhook.since);
+    let mut tries = status.attempts.iter().filter(|attempt| attempt.name != TEST);
+    let is_tried = tries.next_back().is_some_and(|attempt| attempt.at >= webhook.since);
     let failing = status.failing.filter(|_| is_tried).map(|it| FailingView {
         since: it.since.to_string(),
         attempts: it.attempts,

@@ -251,7 +251,8 @@ async fn no_acknowledged_file_is_lost_when_the_server_is_killed() {
 }
 
 fn kept(data: &Path) -> BTreeSet<(String, String)> {
-    let kept = ReadOnly::open(data).unwrap().kept_files().unwrap().into_iter();
+    let kept =
+        ReadOnly::open(data).expect("the store").kept_files().expect("the files").into_iter();
     kept.map(|KeptFile { teamspace, file, .. }| names_of(&teamspace, &file)).collect()
 }
 

@@ -9,9 +9,9 @@ fn begin(size: u64) -> Call {
 /// What a caller has stored, in MiB and rounded up.
 async fn stored(client: &Client) -> u64 {
     let usage = ok(client, Call::get("/v1/usage")).await;
-    let mut own = usage["own"].as_array().unwrap().iter();
+    let mut own = usage["own"].as_array().expect("a list").iter();
     let found = own.find(|one| one["quota"] == "member_stored_mib");
-    found.unwrap()["used"].as_u64().unwrap()
+    found.expect("it is counted")["used"].as_u64().expect("a number")
 }
 
 /// A megabyte and a bit, which no other file has.
@@ -24,12 +24,15 @@ fn large(first: u8) -> Vec<u8> {
 /// Stores in two pieces.
 async fn store_large(client: &Client, bytes: &[u8]) -> Answer {
     let upload = ok(client, begin(bytes.len() as u64)).await;
-    let path = format!("/v1/uploads/{}", upload["upload_id"].as_str().unwrap());
+    let path = format!("/v1/uploads/{}", upload["upload_id"].as_str().expect("a text"));
     for (number, piece) in bytes.chunks(1_048_576).enumerate() {
         let put = call("PUT", format!("{path}?offset={}", number * 1_048_576));
-        client.call_with_bytes(&put, Bytes::copy_from_slice(piece)).await.unwrap();
+        client
+            .call_with_bytes(&put, Bytes::copy_from_slice(piece))
+            .await
+            .expect("the server answers");
     }
-    client.call(Call::post(format!("{path}/finish"), json!({}))).await.unwrap()
+    client.call(Call::post(format!("{path}/finish"), json!({}))).await.expect("the server answers")
 }
 
 #[tokio::test]

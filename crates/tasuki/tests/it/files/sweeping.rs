@@ -26,24 +26,24 @@ struct Shelf {
 
 impl Shelf {
     fn open() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir().expect("a folder");
         let clock = Arc::new(ManualClock::starting_at(Time::from_millis(1_771_682_400_000)));
-        let store = Arc::new(Sqlite::open(folder.path()).unwrap());
-        let files = FileFolder::open(folder.path()).unwrap();
+        let store = Arc::new(Sqlite::open(folder.path()).expect("it opens"));
+        let files = FileFolder::open(folder.path()).expect("it opens");
         let engine = Engine::new(store, clock.clone(), Arc::new(SeededIds::new(7)));
         let engine = engine.keeping_files(Arc::new(files), Vec::new(), 1_000);
         Self { folder, clock, engine }
     }
 
     async fn swept(&self) -> (usize, usize) {
-        let Swept { n_files, n_uploads } = self.engine.files().sweep().await.unwrap();
+        let Swept { n_files, n_uploads } = self.engine.files().sweep().await.expect("it sweeps");
         (n_files, n_uploads)
     }
 }
 
 fn alice() -> Caller {
     let (teamspace, roles) = (TeamspaceId::default_teamspace(), BTreeSet::new());
-    let principal = Principal::Agent("alice".parse().unwrap());
+    let principal = Principal::Agent("alice".parse().expect("a name"));
     Caller { teamspace, principal, roles, session: "test".to_owned() }
 }
 

@@ -140,7 +140,17 @@ impl Way {
                 (Call::post(format!("/v1/handoffs/{whole}/counter"), counter), true)
             }
             Way::WholeAcpRefusal => (by_tool("complete"), true),
-            other => panic!("{other:?} is not about the whole"),
+            Way::Show
+            | Way::List
+            | Way::AcpQuery
+            | Way::History
+            | Way::Stream
+            | Way::Socket
+            | Way::Refusal
+            | Way::AcpRefusal
+            | Way::Conflict
+            | Way::DryRun
+            | Way::CommandLine => panic!("{self:?} is not about the whole"),
         };
         let answer = reader.client.call(call).await.expect("the server answers");
         assert_eq!(answer.status >= 400, is_refused, "{}", answer.body);

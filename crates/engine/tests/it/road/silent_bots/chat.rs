@@ -197,8 +197,7 @@ impl Chat {
 fn recorded(kept: &Sequenced) -> (Time, Event) {
     let entry = &kept.entry;
     let body = entry.body.text().expect("nothing was erased");
-    match protocol::codec::decode(&entry.name, entry.version, body).expect("an event") {
-        step::Event::Conversation(event) => (entry.at, event),
-        other => panic!("not of a conversation: {other:?}"),
-    }
+    let event = protocol::codec::decode(&entry.name, entry.version, body).expect("an event");
+    let step::Event::Conversation(event) = event else { panic!("of no conversation: {event:?}") };
+    (entry.at, event)
 }
