@@ -24,8 +24,10 @@ pub struct Effect {
 /// What an effect does. It is the first word of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EffectKind {
-    /// Looks at artifacts.
+    /// Looks at artifacts on this machine.
     Look,
+    /// Looks at artifacts of which one or more are elsewhere, and may take long to arrive.
+    Fetch,
     /// Hands items of a work queue to a new owner.
     Transfer,
     /// Calls an agent that was sent something critical.
@@ -37,8 +39,9 @@ pub enum EffectKind {
 }
 
 impl EffectKind {
-    pub const ALL: [EffectKind; 5] = [
+    pub const ALL: [EffectKind; 6] = [
         EffectKind::Look,
+        EffectKind::Fetch,
         EffectKind::Transfer,
         EffectKind::Wake,
         EffectKind::Deliver,
@@ -48,6 +51,7 @@ impl EffectKind {
     pub fn word(self) -> &'static str {
         match self {
             EffectKind::Look => "look",
+            EffectKind::Fetch => "fetch",
             EffectKind::Transfer => "transfer",
             EffectKind::Wake => "wake",
             EffectKind::Deliver => "deliver",

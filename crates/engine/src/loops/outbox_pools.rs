@@ -26,7 +26,7 @@ const FULL_POOL_RUN_MAX: Span = Span::from_millis(30_000);
 /// hashed by one thread.
 pub fn places(kind: EffectKind) -> usize {
     match kind {
-        EffectKind::Look | EffectKind::Wake => 16,
+        EffectKind::Look | EffectKind::Fetch | EffectKind::Wake => 16,
         EffectKind::Transfer | EffectKind::Remove => 8,
         EffectKind::Deliver => 64,
     }

@@ -140,7 +140,7 @@ fn openings() -> impl Strategy<Value = HandoffEvent> {
 
 fn proposals() -> impl Strategy<Value = Proposed> {
     let names = (parties(), task(), thread(), text(), text(), text(), text());
-    let flags = (any::<[bool; 9]>(), option::of(time()), vec(agent(), 0..4));
+    let flags = (any::<[bool; 10]>(), option::of(time()), vec(agent(), 0..4));
     let others = (option::of(work::handoff()), option::of(work::handoff()), any::<u32>());
     (names, flags, others, work::bounds()).prop_map(
         |(names, (flags, deadline, chain), (parent, replaces, parts), bounds)| {
@@ -151,6 +151,7 @@ fn proposals() -> impl Strategy<Value = Proposed> {
                 needs_human,
                 target_is_human,
                 has_artifacts,
+                has_remote_artifacts,
                 is_guarded,
                 has_workq_items,
                 merges,
@@ -168,6 +169,7 @@ fn proposals() -> impl Strategy<Value = Proposed> {
                 needs_human,
                 target_is_human,
                 has_artifacts,
+                has_remote_artifacts,
                 has_workq_items,
                 is_guarded,
                 task_kind,

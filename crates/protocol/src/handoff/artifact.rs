@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::package::ArtifactRef;
+use super::package::{Artifact, ArtifactKind, ArtifactRef};
 use crate::handoff::reject_reason::RejectReason;
 
 /// One artifact after its verification.
@@ -57,6 +57,20 @@ impl Finding {
             | Finding::Mismatch { detail }
             | Finding::Forbidden { detail }
             | Finding::Unavailable { detail } => Some(detail),
+        }
+    }
+}
+
+impl Artifact {
+    /// Whether verifying it may wait for another machine.
+    pub fn is_remote(&self) -> bool {
+        match self.reference.kind {
+            ArtifactKind::Url | ArtifactKind::WorkqItem => true,
+            // Those of a version control system and sessions are not verified here.
+            ArtifactKind::File
+            | ArtifactKind::Branch
+            | ArtifactKind::Pr
+            | ArtifactKind::Session => false,
         }
     }
 }

@@ -4,9 +4,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::command::Child;
-use super::package::{Package, Policy, TaskKind};
+use super::package::{Artifact, Package, Policy, TaskKind};
 use super::recall::RECALL;
-use super::state::{Approval, Handoff, Made, Stage, Terms, Waiting};
+use super::state::{Approval, Completing, Handoff, Made, Stage, Terms, Waiting};
 use super::workq::{self, Transfer, Way, Workq};
 use crate::handoff::readers::Readers;
 use crate::handoff::sla::SlaStage;
@@ -57,25 +57,37 @@ pub fn warning(terms: &Terms, waiting: Waiting, due: Time) -> Option<Time> {
 }
 
 /// Verifies the artifacts, until their result is known.
-pub const LOOK: &str = "look";
+const LOOK: &str = "look";
+
+/// The same, if one or more of them are elsewhere. It has places of its own, so that slow URLs
+/// delay no look at small files.
+const FETCH: &str = "fetch";
 
 /// Asks the work queue, until it has answered or cannot be asked.
 pub const TRANSFER: &str = "transfer";
 
 /// Verifies the final artifacts of a completion. Each completion has its own name, so that a new
 /// one does not inherit the retry delay of the old one.
-fn verify_completion(attempt: u32) -> String {
-    format!("{LOOK}/{attempt}")
+fn verify_completion(completing: &Completing, attempt: u32) -> String {
+    let is_remote = completing.completion.final_artifacts.iter().any(Artifact::is_remote);
+    format!("{}/{attempt}", look(is_remote))
+}
+
+fn look(is_remote: bool) -> &'static str {
+    if is_remote { FETCH } else { LOOK }
 }
 
 /// What must happen outside while the handoff is in this state.
 pub fn effects(handoff: &Handoff) -> Vec<Effect> {
     let Handoff::Made(made) = handoff else { return Vec::new() };
     let (look, may_transfer) = match &made.stage {
-        Stage::Validating(validating) => (validating.checks.is_open().then(|| LOOK.into()), false),
+        Stage::Validating(validating) => {
+            let name = || look(made.terms.has_remote_artifacts).into();
+            (validating.checks.is_open().then(name), false)
+        }
         Stage::Completing(completing) => {
-            let look = || verify_completion(made.completions).into();
-            (completing.checks.is_open().then(look), true)
+            let name = || verify_completion(completing, made.completions).into();
+            (completing.checks.is_open().then(name), true)
         }
         Stage::Activated(_) | Stage::Completed { .. } | Stage::Rejected { .. } => (None, true),
         Stage::Proposed(_) | Stage::Accepted(_) | Stage::Closed { .. } => (None, false),

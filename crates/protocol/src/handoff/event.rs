@@ -91,6 +91,9 @@ pub struct Proposed {
     /// There are artifacts to verify before it can be accepted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_artifacts: bool,
+    /// One or more of them are not on this machine.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_remote_artifacts: bool,
     /// The package names items of a work queue, which should follow the task.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_workq_items: bool,

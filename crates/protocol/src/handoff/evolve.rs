@@ -312,6 +312,7 @@ fn terms(id: HandoffId, proposed: &Proposed, at: Time) -> Terms {
         is_return: proposed.is_return,
         needs_human: proposed.needs_human,
         has_artifacts: proposed.has_artifacts,
+        has_remote_artifacts: proposed.has_remote_artifacts,
         has_workq_items: proposed.has_workq_items,
         is_guarded: proposed.is_guarded,
         task_kind: proposed.task_kind,

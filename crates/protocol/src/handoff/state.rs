@@ -111,6 +111,8 @@ pub struct Terms {
     pub needs_human: bool,
     pub has_artifacts: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_remote_artifacts: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_workq_items: bool,
     pub is_guarded: bool,
     #[serde(default, skip_serializing_if = "TaskKind::is_execution")]

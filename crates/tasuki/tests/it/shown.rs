@@ -162,7 +162,7 @@ async fn what_cannot_be_looked_at_stays_under_way() {
     assert_eq!(work.show().await["completing"], "verification_unavailable");
     let root = work.server.with_token(&work.server.token("root", &["--kind", "operator"]));
     let outbox = ok(&root, Call::get("/v1/outbox")).await;
-    assert_eq!(outbox["items"][0]["effect"], "look/1");
+    assert_eq!(outbox["items"][0]["effect"], "fetch/1");
     // An owner that named the wrong place names another, or none.
     assert_eq!(work.act(&work.bob, "complete", json!({})).await["status"], "completed");
     assert_eq!(ok(&root, Call::get("/v1/outbox")).await["items"], json!([]));

@@ -42,6 +42,7 @@ pub fn proposed() -> Proposed {
         needs_human: false,
         target_is_human: false,
         has_artifacts: false,
+        has_remote_artifacts: false,
         has_workq_items: false,
         is_guarded: false,
         task_kind: TaskKind::Execution,
@@ -119,6 +120,14 @@ fn negotiation_shapes() -> Vec<(&'static str, HandoffEvent)> {
                     warn_percent: Some(80),
                     ..Slas::default()
                 },
+                ..proposed()
+            })),
+        ),
+        (
+            "remote_artifacts",
+            HandoffEvent::Proposed(Box::new(Proposed {
+                has_artifacts: true,
+                has_remote_artifacts: true,
                 ..proposed()
             })),
         ),

@@ -12,7 +12,7 @@ use crate::handoff::derive::{self, Task, decode_task};
 use crate::handoff::edit::policy_differences;
 use crate::handoff::event::{Event, Parties, Proposed};
 use crate::handoff::package::{
-    Broken, Offer, PACKAGE_VERSION, PROTOCOL, Package, Policy, Provenance, Verification,
+    Artifact, Broken, Offer, PACKAGE_VERSION, PROTOCOL, Package, Policy, Provenance, Verification,
 };
 use crate::handoff::readers::Readers;
 use crate::handoff::sla::Slas;
@@ -92,6 +92,7 @@ pub fn propose(
     package.task.kind = Some(kind).filter(|kind| !kind.is_execution());
     let needs_human = policy.needs_human() || loosens.is_some();
     let has_artifacts = !package.artifacts.is_empty();
+    let has_remote_artifacts = package.artifacts.iter().any(Artifact::is_remote);
     let has_workq_items = package.task.external_refs.iter().any(workq::is_item);
     let files = references::of_artifacts(&package.artifacts);
     let (text, hash) = package.seal();
@@ -106,6 +107,7 @@ pub fn propose(
         needs_human,
         target_is_human,
         has_artifacts,
+        has_remote_artifacts,
         has_workq_items,
         // Humans who could approve it before still can.
         is_guarded: policy.is_guarded() || loosens.as_ref().is_some_and(Policy::is_guarded),

@@ -181,6 +181,7 @@ pub fn handoff_between(from: &str, to: &str, id: HandoffId, task: &str, status: 
         is_return: false,
         needs_human: false,
         has_artifacts: false,
+        has_remote_artifacts: false,
         has_workq_items: false,
         is_guarded: false,
         task_kind: Default::default(),
