@@ -206,6 +206,17 @@ impl Span {
             _ => self.to_string(),
         }
     }
+
+    /// The displayed form without rounding: what is no whole number of seconds has decimals.
+    pub fn in_full(self) -> String {
+        match (self.0 / 1_000, self.0 % 1_000) {
+            (0, _) | (_, 0) => self.to_string(),
+            (seconds, millis) => {
+                let decimals = format!("{millis:03}");
+                format!("{seconds}.{}s", decimals.trim_end_matches('0'))
+            }
+        }
+    }
 }
 
 impl fmt::Display for Span {
@@ -309,6 +320,21 @@ mod tests {
             assert_eq!(text.parse::<Time>().unwrap_err().to_string(), expected, "{text}");
         }
         assert!("9999-12-30T21:59:59.999Z".parse::<Time>().is_ok());
+    }
+
+    #[test]
+    fn a_span_is_shown_in_full_where_it_counts() {
+        let rows = [
+            (0, "0ms", "0ms"),
+            (999, "999ms", "999ms"),
+            (3_997, "3s", "3.997s"),
+            (90_500, "90s", "90.5s"),
+            (900_000, "15m", "15m"),
+        ];
+        for (millis, shown, in_full) in rows {
+            let span = Span::from_millis(millis);
+            assert_eq!((&*span.to_string(), &*span.in_full()), (shown, in_full));
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::handoff::Handoff;
 use crate::handoff::event::{Escalated, Event, Rejected, SlaWarned};
 use crate::handoff::package::Priority;
 use crate::handoff::sla::SlaStage;
+use crate::handoff::state::Note;
 use crate::handoff::waits;
 use crate::ids::{ConversationId, HandoffId};
 
@@ -59,6 +60,8 @@ pub fn of(id: HandoffId, event: &Event, handoff: &Handoff) -> Option<Outgoing> {
         Event::Rejected(rejected) => {
             (Kind::SystemError, rejected.parties.from.clone(), Priority::Normal, why(rejected))
         }
+        // The recall's message tells of both.
+        Event::Escalated(escalated) if is_told_with_a_recall(escalated, handoff) => return None,
         Event::Escalated(escalated) => {
             (Kind::StatusBlocked, state::coordinators(), Priority::High, to_do(escalated, handoff))
         }
@@ -158,12 +161,35 @@ fn to_do(escalated: &Escalated, handoff: &Handoff) -> Vec<(&'static str, String)
         // The work is under way, and more time may be enough.
         SlaStage::Validating | SlaStage::Activated => "extend_sla",
     };
-    vec![
+    let mut says = vec![
         ("type", Kind::StatusBlocked.to_string()),
         ("blocking_issue", escalated.trigger.clone()),
         ("escalation_level", escalated.escalated_to.clone()),
         ("recommended_action", recommended.to_owned()),
-    ]
+    ];
+    let is_of_stage = |other: &Escalated| !other.is_of_recall();
+    if escalated.is_of_recall() && escalated_with(escalated, handoff, is_of_stage) {
+        says.push(("also_overdue", escalated.stage.as_str().to_owned()));
+    }
+    says
+}
+
+fn is_told_with_a_recall(escalated: &Escalated, handoff: &Handoff) -> bool {
+    !escalated.is_of_recall() && escalated_with(escalated, handoff, Escalated::is_of_recall)
+}
+
+/// Whether another limit was escalated by the same commit, which has one time.
+fn escalated_with(
+    escalated: &Escalated,
+    handoff: &Handoff,
+    is_other: impl Fn(&Escalated) -> bool,
+) -> bool {
+    handoff.notes().iter().any(|note| match note {
+        Note::Escalation(other) => {
+            other.escalated_at == escalated.escalated_at && is_other(other)
+        }
+        Note::Rejection(_) | Note::Closure(_) => false,
+    })
 }
 
 /// The beginning of a text, measured in bytes of JSON.

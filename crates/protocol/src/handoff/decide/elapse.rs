@@ -24,13 +24,24 @@ pub fn decide(
     if !is_armed {
         return Ok(Decision::default());
     }
-    Ok(Decision::event(Event::Escalated(Escalated::timeout(
-        parties(made),
-        stage,
-        due.since(waiting.since),
-        context.now.since(waiting.since),
-        context.now,
-    ))))
+    Ok(Decision::events(over(made, context.now)))
+}
+
+/// The escalation of each limit that is over and not escalated yet: that of the stage, and that of
+/// a recall. Limits that run out together are recorded together, so that one message tells of them.
+pub(super) fn over(made: &Made, now: Time) -> Vec<Event> {
+    let Some((stage, waiting)) = derive::clocked(&made.stage) else { return Vec::new() };
+    let due = derive::due(&made.terms, stage, waiting);
+    let of_stage = (!waiting.escalated && due <= now).then(|| {
+        let (limit, elapsed) = (due.since(waiting.since), now.since(waiting.since));
+        Escalated::timeout(parties(made), stage, limit, elapsed, now)
+    });
+    let recall = made.recall.as_ref().filter(|recall| !recall.escalated && recall.until <= now);
+    let of_recall = recall.map(|recall| {
+        let (limit, elapsed) = (recall.until.since(recall.since), now.since(recall.since));
+        Escalated::recall(parties(made), stage, limit, elapsed, now)
+    });
+    of_stage.into_iter().chain(of_recall).map(Event::Escalated).collect()
 }
 
 pub fn warn(

@@ -2,11 +2,10 @@
 //! owner answers by rejecting or completing it. After the recall's limit it escalates, as an
 //! overdue stage does, and a coordinator decides. Before the acceptance the sender withdraws.
 
-use super::elapse::check_server;
+use super::elapse::{check_server, over};
 use super::shared::{Decision, existing, parties};
 use crate::facts::Context;
-use crate::handoff::derive;
-use crate::handoff::event::{Escalated, Event, Recalled};
+use crate::handoff::event::{Event, Recalled};
 use crate::handoff::recall::RECALL_LIMIT;
 use crate::handoff::state::{Handoff, Made};
 use crate::handoff::status::Status;
@@ -52,20 +51,12 @@ pub fn elapse(
 ) -> Result<Decision, Rejection> {
     check_server(context)?;
     let Some(Handoff::Made(made)) = state else { return Ok(Decision::default()) };
-    let (Some(recall), Some((stage, _))) = (&made.recall, derive::clocked(&made.stage)) else {
-        return Ok(Decision::default());
-    };
+    let Some(recall) = &made.recall else { return Ok(Decision::default()) };
     let is_armed = !recall.escalated && recall.until == due && due <= context.now;
     if !is_armed {
         return Ok(Decision::default());
     }
-    Ok(Decision::event(Event::Escalated(Escalated::recall(
-        parties(made),
-        stage,
-        due.since(recall.since),
-        context.now.since(recall.since),
-        context.now,
-    ))))
+    Ok(Decision::events(over(made, context.now)))
 }
 
 fn recallable(handoff: &Handoff) -> Result<&Made, Rejection> {

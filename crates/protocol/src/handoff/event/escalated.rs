@@ -33,8 +33,8 @@ impl Escalated {
             parties,
             trigger: "timeout".to_owned(),
             stage,
-            sla_configured: limit.to_string(),
-            sla_elapsed: elapsed.to_string(),
+            sla_configured: limit.in_full(),
+            sla_elapsed: elapsed.in_full(),
             escalated_to: "coordinator".to_owned(),
             escalated_at: at,
         }

@@ -208,6 +208,51 @@ fn the_owner_is_waited_for_first_and_then_a_coordinator_too() {
     assert_eq!(notice.payload["recommended_action"], "reassign");
 }
 
+/// Both are recorded at once, and the coordinators get one message.
+#[test]
+fn a_recall_and_a_stage_that_run_out_together_are_told_together() {
+    for first in ["elapse", "elapse_recall"] {
+        let mut world = World::new();
+        for line in ["sender initiate h1", "target accept h1", "wait 3997ms", "sender recall h1"] {
+            world.play(line);
+        }
+        world.play("wait 15m");
+        world.play(&format!("system {first} h1"));
+        for again in ["elapse", "elapse_recall"] {
+            let shown = world.play(&format!("system {again} h1"));
+            assert_eq!(shown, "accepted (nothing recorded)");
+        }
+        let elapsed = "accepted→activated took 903.997s of 15m, recall took 15m of 896.003s";
+        assert_eq!(world.play("notes h1"), elapsed);
+        let told = world.events.iter().filter_map(|(name, event, _, _)| {
+            let id = super::script::handoff_id(name);
+            notice::of(id, event, &world.handoffs[name])
+        });
+        let told: Vec<_> = told.map(|notice| notice.payload).collect();
+        let [told] = &told[..] else { panic!("{first}: {told:?}") };
+        assert_eq!(told["blocking_issue"], "recall");
+        assert_eq!(told["also_overdue"], "accepted→activated");
+        assert_eq!(told["recommended_action"], "reassign");
+    }
+}
+
+#[test]
+fn no_part_is_begun_while_the_task_is_asked_back() {
+    check(
+        r#"
+        sender initiate h1                  -> proposed
+        target accept h1                    -> accepted
+        target activate h1                  -> activated
+        target delegate h1                  -> activated
+        helper reject h2                    -> rejected
+        sender recall h1                    -> activated
+        target delegate h1 as=h3        -> wrong_state: cannot delegate a handoff that is activated; that needs one whose sender does not ask for it back
+        target counter h2 context.summary=x -> wrong_state
+        target reject h1                    -> rejected
+        "#,
+    );
+}
+
 /// The owner is asked first to take back what it delegated; a coordinator is not offered what the
 /// parts forbid.
 #[test]

@@ -164,7 +164,7 @@ accepted     not_allowed wrong_state not_allowed not_allowed not_allowed not_all
 rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 activated    not_allowed activated   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 coupled      not_allowed activated   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-recalled     not_allowed activated   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+recalled     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 completing   not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 unconfirmed  not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
