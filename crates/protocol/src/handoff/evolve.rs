@@ -188,11 +188,15 @@ impl Work<'_> {
                 completion::evolve(stage, event, remembered, at)
             }
             (
-                stage @ Stage::Activated(_),
+                Stage::Activated(waiting),
                 Event::Delegated(_) | Event::DelegationEnded(_) | Event::DelegationReopened(_),
             ) => {
+                let had_parts = !self.delegations.open.is_empty();
                 self.delegations.follow(event);
-                Some(stage)
+                let has_parts = !self.delegations.open.is_empty();
+                // The owner waits for its parts, or the handoff waits for the owner again.
+                let turns = had_parts != has_parts;
+                Some(Stage::Activated(if turns { waiting.asking(at) } else { waiting }))
             }
             (_, _) => None,
         }

@@ -174,6 +174,9 @@ pub struct Waiting {
     /// When it is overdue, if a coordinator set that.
     pub due: Option<Time>,
     pub warned: bool,
+    /// Since when the next actor is waited for, if that began after the stage did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Time>,
 }
 
 /// A handoff that its target accepted, before the checks are done.
@@ -397,6 +400,16 @@ impl Stage {
 
 impl Waiting {
     pub fn from(since: Time) -> Self {
-        Self { since, escalated: false, due: None, warned: false }
+        Self { since, escalated: false, due: None, warned: false, asked: None }
+    }
+
+    /// The same clock, while another step of the stage is waited for since this time.
+    pub fn asking(self, since: Time) -> Self {
+        Self { asked: Some(since), ..self }
+    }
+
+    /// Since when the next actor is waited for.
+    pub fn asked_since(self) -> Time {
+        self.asked.unwrap_or(self.since)
     }
 }

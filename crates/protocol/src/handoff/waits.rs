@@ -208,7 +208,16 @@ fn limited(made: &Made, who: Waiter, actions: &'static [&'static str]) -> Option
         | Waiter::Coordinator
         | Waiter::Server => Vec::new(),
     };
-    Some(Wait { who, actions, parts, since: waiting.since, until, then })
+    let since = match who {
+        // A human is asked by the proposal, and the target's answer changes nothing about that.
+        Waiter::Approver { .. } => made.terms.proposed_at,
+        Waiter::Agent(_)
+        | Waiter::Verifier { .. }
+        | Waiter::Coordinator
+        | Waiter::Parts
+        | Waiter::Server => waiting.asked_since(),
+    };
+    Some(Wait { who, actions, parts, since, until, then })
 }
 
 /// When the running stage is, or was, overdue.

@@ -20,11 +20,12 @@ pub fn evolve(stage: Stage, event: &Event, remembered: Remembered<'_>, at: Time)
         }
         (Stage::Activated(waiting), Event::CompletionStarted(started)) => {
             *remembered.completions += 1;
-            Some(Stage::Completing(Box::new(completing(waiting, started))))
+            Some(Stage::Completing(Box::new(completing(waiting.asking(at), started))))
         }
         (Stage::Completing(before), Event::CompletionStarted(started)) => {
             *remembered.completions += 1;
-            Some(Stage::Completing(Box::new(completing(before.waiting, started))))
+            let waiting = before.waiting.asking(at);
+            Some(Stage::Completing(Box::new(completing(waiting, started))))
         }
         (Stage::Completing(mut completing), Event::VerificationUnavailable(_)) => {
             completing.checks = Checks::Unavailable;
@@ -32,13 +33,14 @@ pub fn evolve(stage: Stage, event: &Event, remembered: Remembered<'_>, at: Time)
         }
         (Stage::Completing(mut completing), Event::CompletionChecked(checked)) => {
             completing.checks = Checks::Passed;
+            completing.waiting = completing.waiting.asking(at);
             completing.passed.clone_from(&checked.passed);
             completing.seen.clone_from(&checked.artifacts);
             Some(Stage::Completing(completing))
         }
         (stage @ Stage::Completing(_), Event::Confirmed(_)) => Some(stage),
         (Stage::Completing(before), Event::CompletionFailed(_) | Event::Disputed(_)) => {
-            Some(Stage::Activated(before.waiting))
+            Some(Stage::Activated(before.waiting.asking(at)))
         }
         (_, _) => None,
     }

@@ -77,6 +77,34 @@ fn an_overdue_stage_keeps_its_time_and_waits_for_coordinators_too() {
     }
 }
 
+/// A wait begins when its actor is asked, which may be later than its stage.
+#[test]
+fn since_is_when_the_actor_was_asked() {
+    let mut world = World::new();
+    let mut at = |lines: &[&str]| {
+        for line in lines {
+            world.play("wait 1m");
+            world.play(line);
+        }
+        let since = |wait: &Wait| format!("{} +{}", wait.who.describe(), wait.since.since(start()));
+        waits_in(&world).iter().map(since).collect::<Vec<_>>().join(", ")
+    };
+    let initiate = "sender initiate h1 policy.requires_verifier=true";
+    assert_eq!(at(&[initiate, "target accept h1", "target activate h1"]), "agent:target +3m");
+    assert_eq!(at(&["target complete h1"]), "verifier +4m");
+    assert_eq!(at(&["sender dispute h1"]), "agent:target +5m");
+    assert_eq!(at(&["target delegate h1"]), "parts +6m");
+    assert_eq!(at(&["target withdraw h2"]), "agent:target +7m");
+    let mut world = World::new();
+    for line in ["sender initiate h1 policy.requires_human_approval=true", "wait 1m"] {
+        world.play(line);
+    }
+    world.play("target accept h1");
+    let since = |wait: &Wait| (wait.who.describe(), wait.since);
+    let waits: Vec<_> = waits_in(&world).iter().map(since).collect();
+    assert_eq!(waits, [("approver".to_owned(), start())]);
+}
+
 #[test]
 fn a_list_can_be_asked_for_by_name_by_role_and_by_what_is_missing() {
     let filters = [
