@@ -24,7 +24,8 @@ pub const PROGRESS_PERCENT_MAX: u8 = 100;
 /// them, and a person reads far fewer.
 pub const PROGRESS_REPORTS_MAX: u32 = 1_000;
 
-/// How far the work is. At least one field is set.
+/// How far the work is. At least one field is set. A report replaces the one before as a whole:
+/// what it leaves out is not shown any more.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProgressReport {

@@ -87,8 +87,9 @@ pub const DESCRIPTIONS: [(&str, &str); 26] = [
     ),
     (
         "report_progress",
-        "At least one of `percent`, `note`, `steps` and `blocked_by`. The sender gets a notice, \
-         and the handoff shows the newest report. A handoff has at most 1,000 reports.",
+        "At least one of `percent`, `note`, `steps` and `blocked_by`. A report replaces the one \
+         before as a whole, so send again what still holds. The sender gets a notice, and the \
+         handoff shows the newest report. A handoff has at most 1,000 reports.",
     ),
     (
         "recall_handoff",
