@@ -112,10 +112,8 @@ pub fn of(id: HandoffId, event: &Event, handoff: &Handoff) -> Option<Outgoing> {
     let mut payload = Map::new();
     let mut say = |name: &str, value: String| payload.insert(name.to_owned(), Value::String(value));
     say("handoff_id", id.to_string());
-    if let Some(task) = handoff.task_id() {
-        say("task_id", task.to_string());
-    }
-    for (name, value) in says {
+    let task = handoff.task_id().map(|task| ("task_id", task.to_string()));
+    for (name, value) in task.into_iter().chain(says) {
         say(name, value);
     }
     Some(Outgoing {
@@ -185,9 +183,7 @@ fn escalated_with(
     is_other: impl Fn(&Escalated) -> bool,
 ) -> bool {
     handoff.notes().iter().any(|note| match note {
-        Note::Escalation(other) => {
-            other.escalated_at == escalated.escalated_at && is_other(other)
-        }
+        Note::Escalation(other) => other.escalated_at == escalated.escalated_at && is_other(other),
         Note::Rejection(_) | Note::Closure(_) => false,
     })
 }

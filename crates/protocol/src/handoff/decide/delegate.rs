@@ -25,7 +25,7 @@ pub fn decide(
     let made = as_target(state, context, "delegate")?;
     check_active(made, "delegate")?;
     check_has_room(made, "delegate")?;
-    check_not_recalled(made, "delegate")?;
+    check_not_recalled(made)?;
     let mut offer = narrowed(offer.clone(), &made.terms, context)?;
     let child_task = name_part(&mut offer, made)?;
     let child_to = offer.to_agent.clone().ok_or_else(|| Rejection::SchemaInvalid {
@@ -57,7 +57,6 @@ pub fn child(state: Option<&Handoff>, child: &Child) -> Result<Decision, Rejecti
         Child::Reopened { child } => {
             check_active(made, "counter")?;
             check_has_room(made, "counter")?;
-            check_not_recalled(made, "counter")?;
             let parties = parties(made);
             Ok(Decision::event(Event::DelegationReopened(DelegationReopened {
                 parties,
@@ -116,13 +115,13 @@ fn check_has_room(made: &Made, action: &'static str) -> Result<(), Rejection> {
 }
 
 /// A new part would keep the owner from giving the task back.
-fn check_not_recalled(made: &Made, action: &'static str) -> Result<(), Rejection> {
+fn check_not_recalled(made: &Made) -> Result<(), Rejection> {
     if made.recall.is_none() {
         return Ok(());
     }
     let state = made.stage.status();
     let needed = "one whose sender does not ask for it back";
-    Err(Rejection::WrongState { action, state, needed })
+    Err(Rejection::WrongState { action: "delegate", state, needed })
 }
 
 fn check_active(made: &Made, action: &'static str) -> Result<(), Rejection> {
