@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use protocol::caller::Caller;
-use protocol::message::state::mailboxes;
-use protocol::message::{self, Delivery};
+use protocol::ids::AgentId;
+use protocol::message::state::{mailboxes, server};
+use protocol::message::{self, Delivery, Message};
 use protocol::step::{Command, State};
 use tokio::task::JoinSet;
 
@@ -15,6 +16,12 @@ use crate::ports::store::{
 use crate::read::Read;
 use crate::read::query::{Item, LIST_ROWS_MAX, Page};
 use crate::road::submit::SubmitError;
+
+/// Messages of the server that count as read by one cursor: as many as a page of the inbox shows.
+pub const SERVER_MESSAGES_READ_MAX: usize = LIST_ROWS_MAX;
+
+/// Delivered messages, those of agents included, among which they are looked for.
+pub const DELIVERED_LOOKED_THROUGH_MAX: usize = 5 * LIST_ROWS_MAX;
 
 impl Read<'_> {
     /// A page of the inbox. Pending messages on it count as delivered from now on.
@@ -55,6 +62,49 @@ impl Read<'_> {
         Ok(Page { items, next })
     }
 
+    /// Marks what the server sent the caller, and an inbox has shown, as read up to a place in the
+    /// ledger. Messages of agents, and those in the common mailbox of coordinators, stay.
+    pub async fn read_server_messages(
+        self,
+        caller: &Caller,
+        until: u64,
+    ) -> Result<(), SubmitError> {
+        let Some(own) = caller.agent() else { return Ok(()) };
+        let status = InboxStatus::Only(Delivery::Delivered);
+        let (mut shown, mut before, mut n_looked_through) = (Vec::new(), None, 0);
+        while shown.len() < SERVER_MESSAGES_READ_MAX
+            && n_looked_through < DELIVERED_LOOKED_THROUGH_MAX
+        {
+            let (agent, teamspace) = (own.clone(), caller.teamspace.clone());
+            let of = ListOf::Inbox { agent, status };
+            let list = List { teamspace, of, before, limit: LIST_ROWS_MAX };
+            let rows = self.engine.store.list(list).await?;
+            n_looked_through += rows.len();
+            for row in rows.iter().filter(|row| row.last_seq <= until) {
+                let state = self.listed_state(row).await?;
+                let message = state.as_ref().and_then(State::as_message);
+                if message.is_some_and(|message| is_of_server_to(message, own, caller)) {
+                    shown.push(row.stream.clone());
+                }
+            }
+            let Some(last) = rows.get(LIST_ROWS_MAX - 1) else { break };
+            before = Some(last.row);
+        }
+        shown.truncate(SERVER_MESSAGES_READ_MAX);
+        let mut reading = JoinSet::new();
+        for stream in shown {
+            let (engine, caller) = (self.engine.clone(), caller.clone());
+            reading.spawn(async move {
+                let command = Command::Message(message::Command::Read);
+                engine.submit(&caller, stream, command, None).await.map(|_| ())
+            });
+        }
+        while let Some(read) = reading.join_next().await {
+            read.expect("reading does not panic")?;
+        }
+        Ok(())
+    }
+
     pub async fn inbox_counts(self, caller: &Caller) -> Result<InboxCounts, StoreError> {
         let mut sum = InboxCounts::default();
         for agent in mailboxes(caller) {
@@ -93,4 +143,10 @@ impl Read<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether the server sent it to this agent, and to no other mailbox of the caller.
+fn is_of_server_to(message: &Message, own: &AgentId, caller: &Caller) -> bool {
+    let is_shared = |name: &AgentId| name != own && mailboxes(caller).contains(name);
+    message.sent.from == server() && !message.recipients.keys().any(is_shared)
 }

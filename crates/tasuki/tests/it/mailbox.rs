@@ -87,6 +87,37 @@ async fn a_question_is_sent_delivered_read_and_answered() {
     }
 }
 
+/// The server's own messages count as read with the notices; those of agents stay.
+#[tokio::test]
+async fn the_cursor_of_the_inbox_also_clears_what_the_server_sent() {
+    let server = Server::start();
+    let [alice, bob] = ["alice", "bob"].map(|name| server.agent(name));
+    send(&bob, json!({ "to": ["alice"], "type": "status.update" })).await;
+    for number in 0..3 {
+        let id = initiate(&alice, &format!("T-{number}"), "bob").await;
+        let why = json!({ "reason": "capacity_unavailable", "detail": "busy" });
+        act(&bob, &id, "reject", why).await;
+    }
+    let page = loop {
+        let page = ok(&alice, Call::get("/v1/acp/inbox")).await;
+        if page["items"].as_array().expect("a page").len() == 4 {
+            break page;
+        }
+        tokio::task::yield_now().await;
+    };
+    assert_eq!(page["n_waiting_for_you"], 3);
+    let until = page["notices"]["until"].as_str().expect("a cursor");
+    let late = initiate(&alice, "T-late", "bob").await;
+    act(&bob, &late, "reject", json!({ "reason": "capacity_unavailable", "detail": "busy" })).await;
+    while inbox(&alice, "").await.len() < 5 {
+        tokio::task::yield_now().await;
+    }
+    let left = inbox(&alice, &format!("?read_until={until}")).await;
+    let from: Vec<_> = left.iter().map(|message| &message["from"]).collect();
+    assert_eq!(from, ["system", "bob"], "a later message was not on that page");
+    assert_eq!(inbox(&alice, "?status=read").await.len(), 3);
+}
+
 #[tokio::test]
 async fn a_retry_is_answered_with_the_message_that_was_sent() {
     let server = Server::start();

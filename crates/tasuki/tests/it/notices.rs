@@ -202,7 +202,10 @@ async fn the_text_of_an_inbox_shows_its_questions() {
     ] {
         assert!(text.contains(part), "{part:?} is missing in\n{text}");
     }
-    let until = text.rsplit_once("\nto see no notice twice: read_until=").expect("a cursor").1;
+    let until = text
+        .rsplit_once("\nto see no notice and no message of the server twice: read_until=")
+        .expect("a cursor")
+        .1;
     let until = until.lines().next().expect("a line");
     let text = inbox_text(&hana, &format!("&read_until={until}")).await;
     assert!(!text.contains("Refund order 7?") && !text.contains("read_until="), "{text}");

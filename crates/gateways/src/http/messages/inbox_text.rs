@@ -57,7 +57,7 @@ fn text(inbox: &InboxView) -> String {
         add_notices(&mut text, notices);
     }
     if let Some(waiting) = &inbox.waiting_for_you {
-        add_waiting(&mut text, waiting, inbox.more_wait_for_you == Some(true));
+        add_waiting(&mut text, waiting, inbox);
     }
     match &inbox.next_cursor {
         Some(cursor) => {
@@ -86,7 +86,10 @@ fn add_notices(text: &mut String, notices: &NoticesView) {
         let _ = writeln!(text, "\nolder notices may be missing; what still waits for you: {how}");
     }
     if let Some(until) = &notices.until {
-        let more = if notices.has_more { "the next notices" } else { "no notice twice" };
+        let more = match notices.has_more {
+            true => "the next notices",
+            false => "no notice and no message of the server twice",
+        };
         let _ = writeln!(text, "\nto see {more}: read_until={until}");
     }
 }
@@ -103,12 +106,18 @@ fn add_questions(text: &mut String, questions: &[QuestionNoticeView]) {
     }
 }
 
-fn add_waiting(text: &mut String, waiting: &[HandoffInBrief], has_more: bool) {
+fn add_waiting(text: &mut String, waiting: &[HandoffInBrief], inbox: &InboxView) {
     let of = waiting.len();
     for (number, handoff) in (1..).zip(waiting) {
         let _ = writeln!(text, "\nwaits for you, {number} of {of}: handoff {}", handoff.handoff_id);
         for wait in &handoff.waiting_for {
             let until = wait.until.as_ref().map(|until| format!(", until {until}"));
+            let (since, until) = (&wait.since, until.unwrap_or_default());
+            let then = match wait.then {
+                "nothing" => String::new(),
+                "escalates" => ", then it escalates".to_owned(),
+                happened => format!(", {happened}"),
+            };
             let actions = match (wait.actions.is_empty(), wait.parts.is_empty()) {
                 (true, _) => String::new(),
                 (false, true) => format!(": {}", wait.actions.join(", ")),
@@ -116,13 +125,16 @@ fn add_waiting(text: &mut String, waiting: &[HandoffInBrief], has_more: bool) {
                     format!(": {} of {}", wait.actions.join(", "), wait.parts.join(", "))
                 }
             };
-            let _ = writeln!(text, "{}{actions}{}", wait.who, until.unwrap_or_default());
+            let _ = writeln!(text, "{}{actions}, since {since}{until}{then}", wait.who);
         }
         add_title(text, handoff);
     }
-    if has_more {
+    if inbox.more_wait_for_you == Some(true) {
         let how = "acp_handoff with action=query, waiting_for=me";
-        let more = if waiting.is_empty() { "some may wait" } else { "more may wait" };
+        let more = match inbox.n_waiting_for_you {
+            None | Some(0) => "some may wait".to_owned(),
+            Some(n_found) => format!("{n_found} or more wait"),
+        };
         let _ = writeln!(text, "\n{more} for you: {how}");
     }
 }

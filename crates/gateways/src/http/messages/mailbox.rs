@@ -11,7 +11,7 @@ use protocol::caller::Caller;
 use protocol::ids::{AgentId, MessageId, TeamspaceId, ThreadId, Topic};
 use protocol::ledger::{Stream, Subject};
 use protocol::message::command::{Address, Addressed, PAYLOAD_BYTES_MAX};
-use protocol::message::state::mailboxes;
+use protocol::message::state::{mailboxes, server};
 use protocol::message::{Command, Delivery, Kind, Outgoing};
 use protocol::step;
 use protocol::time::Time;
@@ -74,7 +74,8 @@ pub struct InboxInput {
     /// `json` or `text`; by the `Accept` header when absent.
     #[serde(default)]
     pub format: Option<Format>,
-    /// `until` of notices that you have used: they count as read, and are not shown again.
+    /// `until` of notices that you have used: they count as read, and are not shown again. So do
+    /// the messages that the server sent you and that your inbox has shown by then.
     #[serde(default)]
     pub read_until: Option<String>,
     /// The most items in a page, 1 to 200.
@@ -104,6 +105,9 @@ pub struct InboxView {
     /// The handoffs that wait for you, the newest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting_for_you: Option<Vec<HandoffInBrief>>,
+    /// How many wait for you, counted up to 200.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub n_waiting_for_you: Option<usize>,
     /// Whether there may be more: `GET /v1/handoffs?waiting_for=me` finds all, page by page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more_wait_for_you: Option<bool>,
@@ -285,22 +289,31 @@ pub async fn inbox(
         let until = notices::place(&gateway, &asker, ("read_until", until)).await?;
         if let Some(own) = caller.agent() {
             notices::mark_read(&gateway, &asker, own, until).await?;
+            gateway.engine.read().read_server_messages(caller, until).await?;
         }
     }
     let status = input.status.map_or(InboxStatus::Open, InboxStatus::Only);
     let page = gateway.engine.read().inbox(caller, status, before, limit).await?;
+    let shown_until = gateway.engine.ledger().newest().await?;
     let mut view = InboxView {
         items: views(caller, &page.items),
         next_cursor: cursors::next_row(&gateway, caller, "inbox", page.next),
         notices: None,
         waiting_for_you: None,
+        n_waiting_for_you: None,
         more_wait_for_you: None,
     };
     if before.is_none() && input.status.is_none() {
-        let (waiting, has_more) = notices::waiting(&gateway, &asker, IN_BRIEF_MAX).await?;
-        view.notices = Some(notices::told(&gateway, &asker, None, IN_BRIEF_MAX).await?);
-        view.waiting_for_you = Some(waiting);
-        view.more_wait_for_you = Some(has_more);
+        let waiting = notices::waiting(&gateway, &asker, IN_BRIEF_MAX).await?;
+        let mut notices = notices::told(&gateway, &asker, None, IN_BRIEF_MAX).await?;
+        if !notices.has_more && has_server_messages(&page.items) {
+            // A cursor that covers the messages, too, although they are no notices.
+            notices.until = Some(cursors::event(&gateway, &caller.teamspace, shown_until));
+        }
+        view.notices = Some(notices);
+        view.more_wait_for_you = Some(waiting.has_more());
+        view.n_waiting_for_you = Some(waiting.n_found);
+        view.waiting_for_you = Some(waiting.in_brief);
     }
     Ok(match input.format.unwrap_or_else(|| accepted(&headers)) {
         Format::Json => Json(view).into_response(),
@@ -314,7 +327,7 @@ pub async fn status(
 ) -> Result<Json<MailboxStatus>, Problem> {
     let asker = asker.member()?;
     let caller = &asker.caller;
-    let (waiting, has_more) = notices::waiting(&gateway, &asker, LIST_ROWS_MAX).await?;
+    let waiting = notices::waiting(&gateway, &asker, 0).await?;
     let notices = gateway.engine.read().notices(caller, None, LIST_ROWS_MAX).await?;
     let counts = gateway.engine.read().inbox_counts(caller).await?;
     let left = |limiter: &RateLimiter| match caller.agent() {
@@ -327,12 +340,17 @@ pub async fn status(
         delivered: counts.delivered,
         read: counts.read,
         notices: notices.about.len(),
-        waiting_for_you: waiting.len(),
-        more_wait_for_you: has_more,
+        waiting_for_you: waiting.n_found,
+        more_wait_for_you: waiting.may_be_more,
         direct_sends_left: left(&gateway.sending.direct),
         broadcasts_left: left(&gateway.sending.broadcasts),
         payload_bytes_max: PAYLOAD_BYTES_MAX,
     }))
+}
+
+fn has_server_messages(items: &[Item]) -> bool {
+    let messages = items.iter().filter_map(|item| item.state.as_message());
+    messages.into_iter().any(|message| message.sent.from == server())
 }
 
 /// The message, if it exists and the caller may read it.

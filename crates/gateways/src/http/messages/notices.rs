@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use engine::ports::store::HandoffFilter;
 use engine::read::notices::{About, NoticePage, Told};
-use engine::read::query::Item;
+use engine::read::query::{Item, LIST_ROWS_MAX};
 use engine::road::submit::SubmitError;
 use protocol::agent::Command;
 use protocol::caller::Caller;
@@ -216,22 +216,40 @@ pub async fn told(
     Ok(page)
 }
 
-/// The handoffs that wait for the caller, and whether there may be more: a page ends early after
-/// many open handoffs that wait for others.
+/// The handoffs that wait for a caller.
+pub struct WaitingHandoffs {
+    /// The first of them.
+    pub in_brief: Vec<HandoffInBrief>,
+    /// How many were found, at most a page.
+    pub n_found: usize,
+    /// More than were found may wait: a page ends early after many open handoffs that wait for
+    /// others.
+    pub may_be_more: bool,
+}
+
+impl WaitingHandoffs {
+    /// Whether more than those in brief may wait.
+    pub fn has_more(&self) -> bool {
+        self.may_be_more || self.n_found > self.in_brief.len()
+    }
+}
+
+/// The handoffs that wait for the caller, so many of them in brief.
 pub async fn waiting(
     gateway: &Gateway,
     asker: &Asker,
-    limit: usize,
-) -> Result<(Vec<HandoffInBrief>, bool), Problem> {
+    in_brief_max: usize,
+) -> Result<WaitingHandoffs, Problem> {
     let filter = OpenFilter { waiting_for: Some(WaitingFor::Caller), ..OpenFilter::default() };
     let of = HandoffFilter::default();
     let access = gateway.engine.access();
-    let page = access.open_handoffs(&asker.caller, of, &filter, None, limit).await?;
-    let mut waiting = Vec::with_capacity(page.items.len());
-    for item in &page.items {
-        waiting.extend(in_brief(gateway, &asker.caller, item).await?);
+    let page = access.open_handoffs(&asker.caller, of, &filter, None, LIST_ROWS_MAX).await?;
+    let mut shown = Vec::with_capacity(in_brief_max);
+    for item in page.items.iter().take(in_brief_max) {
+        shown.extend(in_brief(gateway, &asker.caller, item).await?);
     }
-    Ok((waiting, page.next.is_some()))
+    let (n_found, may_be_more) = (page.items.len(), page.next.is_some());
+    Ok(WaitingHandoffs { in_brief: shown, n_found, may_be_more })
 }
 
 async fn notice(

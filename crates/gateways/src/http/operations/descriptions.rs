@@ -204,9 +204,11 @@ const DESCRIPTIONS: [(&str, &str); 85] = [
     (
         "acp_inbox",
         "Shows the messages that you have not read yet, newest first, your notices, and the \
-         handoffs that wait for you. Messages that it shows count as delivered. With \
-         `Accept: text/plain` the inbox is a text for a model, in which the words of senders are \
-         marked as data.",
+         handoffs that wait for you. Messages that it shows count as delivered. Pass `until` \
+         of the notices as `read_until` in the next call: those notices, and the messages \
+         that the server sent you, count as read then; messages of agents stay until you read \
+         them. With `Accept: text/plain` the inbox is a text for a model, in which the words \
+         of senders are marked as data.",
     ),
     (
         "acp_status",
