@@ -16,6 +16,7 @@ pub mod kind;
 pub mod record;
 pub mod state;
 pub mod status;
+pub mod waits;
 
 #[cfg(test)]
 mod table_tests;

@@ -29,6 +29,7 @@ pub mod transfer_news;
 pub mod transfer_operations;
 pub mod transfer_record;
 pub mod transfer_view;
+pub mod transfer_waits;
 pub mod transfers;
 pub mod view;
 

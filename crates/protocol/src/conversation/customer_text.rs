@@ -83,6 +83,13 @@ pub fn of_passed(customer_text: &str, language: Option<&str>, from: &str, to: &s
     message.in_language(language.unwrap_or(DEFAULT_LANGUAGE)).normal
 }
 
+/// For a request for a person that no person could answer. `to` is the display name of who answers
+/// again.
+pub fn of_failure(language: Option<&str>, to: &str) -> String {
+    let message = Message::TransferFailed { to };
+    message.in_language(language.unwrap_or(DEFAULT_LANGUAGE)).normal
+}
+
 /// The words that the customer may see, if there are any.
 fn said(asked: PersonRequest<'_>) -> Option<&str> {
     let PersonRequest { by, reason, customer_text } = asked;

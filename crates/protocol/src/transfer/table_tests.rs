@@ -11,6 +11,7 @@ mod page;
 mod reminders;
 mod rings;
 mod to_bots;
+mod waits;
 mod world;
 
 use serde_json::json;

@@ -171,6 +171,34 @@ async fn news_say_since_when_a_customer_waits_now() {
     assert_eq!((&leg["epoch"], &leg["waitingSince"]), (&with_hana["epoch"], &Value::Null));
 }
 
+/// Who is asked by name need not belong to the queue.
+#[tokio::test]
+async fn a_person_from_outside_of_the_queue_is_told_what_a_pickup_needs() {
+    let desk = Desk::open(json!({ "mode": "pick", "wanted": { "team": "care" } })).await;
+    let hana = desk.person("hana").await;
+    let profile = json!({ "kind": "human", "profile": { "name": "Hana", "team": "care" } });
+    ok(&desk.operator, Call::put("/v1/agents/hana", profile)).await;
+    desk.person("pam").await;
+    let mut socket = Socket::open(&desk.server, &desk.server.token("pam", &[])).await;
+    socket.ok(json!({ "do": "subscribe" })).await;
+    let transfer = desk.request(&desk.customer, json!({})).await;
+    let id = transfer["transfer_id"].as_str().expect("an id");
+    let of = "/v1/transfers?queue=default&status=queued";
+    let listed = ok(&desk.operator, Call::get(of)).await["items"][0].clone();
+    assert_eq!(listed["queue_position"], 1);
+    assert_eq!(listed["waiting_for"][0]["who"], "queue:default");
+    let waiting = &ok(&desk.customer, Call::get(format!("/v1/transfers/{id}"))).await;
+    let waiting = &waiting["waiting_for"][0];
+    assert_eq!((&waiting["for"], &waiting["then"]), (&json!([]), &json!("fails")));
+    let taken = json!({ "epoch": 2, "accept": true });
+    ok(&hana, Call::post(format!("/v1/transfers/{id}/pickup"), taken)).await;
+    let asks_in = json!({ "to": "pam", "type": "human_to_human", "epoch": 3 });
+    ok(&hana, Call::post(format!("/v1/transfers/{id}/transfer"), asks_in)).await;
+    let told = until_told(&mut socket, "queue_changed").await;
+    assert_eq!((&told["status"], &told["leg"]), (&json!("ringing"), &json!(1)));
+    assert_eq!((&told["epoch"], &told["targetAgent"]["agentId"]), (&json!(3), &json!("pam")));
+}
+
 async fn until_queued(socket: &mut Socket) -> Value {
     loop {
         let told = until_told(socket, "queue_changed").await;

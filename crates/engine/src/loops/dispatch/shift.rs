@@ -81,15 +81,29 @@ impl Queues<'_> {
         transfer: &Transfer,
     ) -> Result<Option<(usize, Option<EstimatedWait>)>, StoreError> {
         let Some(waiting) = transfer.waiting() else { return Ok(None) };
-        let before = Some((waiting.order, conversation));
-        let n_before = self.engine.store.n_waiting(teamspace, waiting.queue, before).await?;
+        let Some(place) = self.place(teamspace, conversation, transfer).await? else {
+            return Ok(None);
+        };
         let Some(queue) = self.engine.agent(teamspace, waiting.queue.clone()).await? else {
-            return Ok(Some((n_before + 1, None)));
+            return Ok(Some((place, None)));
         };
         let shift = self.shift(teamspace, &queue).await?;
         let flow =
             self.engine.flows().of(teamspace, waiting.queue, shift.slots, self.engine.clock.now());
-        let place = u32::try_from(n_before + 1).unwrap_or(u32::MAX);
-        Ok(Some((n_before + 1, estimate(place, &flow))))
+        let estimated = estimate(u32::try_from(place).unwrap_or(u32::MAX), &flow);
+        Ok(Some((place, estimated)))
+    }
+
+    /// The place of a conversation in its queue; the first is 1.
+    pub async fn place(
+        self,
+        teamspace: &TeamspaceId,
+        conversation: ConversationId,
+        transfer: &Transfer,
+    ) -> Result<Option<usize>, StoreError> {
+        let Some(waiting) = transfer.waiting() else { return Ok(None) };
+        let before = Some((waiting.order, conversation));
+        let n_before = self.engine.store.n_waiting(teamspace, waiting.queue, before).await?;
+        Ok(Some(n_before + 1))
     }
 }

@@ -16,6 +16,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::http::conversations::access::{conversation_of, reader, submit, visible};
+use crate::http::conversations::transfer_waits::{self, TransferWaitView};
 use crate::http::shared::gateway::Gateway;
 use crate::http::shared::input::{Chat, Named, Write};
 use crate::http::shared::problem::Problem;
@@ -33,6 +34,8 @@ pub struct CallbackView {
     pub contact: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_before: Option<String>,
+    /// A person of its queue, since the customer wants to be called.
+    pub waiting_for: Vec<TransferWaitView>,
     /// For agents and operators only.
     #[serde(flatten)]
     pub inside: Option<Inside>,
@@ -131,6 +134,7 @@ pub fn view(reader: Reader, id: ConversationId, callback: &Callback) -> Callback
         asked_at: callback.asked_at.to_string(),
         contact: Some(shown(&callback.contact)).filter(|contact| !contact.is_empty()),
         not_before: callback.not_before.map(|at| at.to_string()),
+        waiting_for: transfer_waits::of_callback(reader, callback),
         inside: match reader {
             Reader::Customer => None,
             Reader::Person | Reader::Program => Some(inside()),

@@ -35,6 +35,8 @@ struct Changed {
     leg: u16,
     /// The queue to which it moves.
     to: Option<AgentId>,
+    /// A person was asked by name, from outside of every queue: only they are told.
+    is_personal: bool,
 }
 
 /// `queue_changed` for each queue of the caller in which this entry changed something. The people
@@ -67,7 +69,10 @@ pub async fn queue_changed(
     let mut told = Vec::new();
     for changed in changes(gateway, line, &event).await? {
         let queue = of_kind(gateway, &caller.teamspace, &changed.queue, Kind::Queue).await?;
-        if !queue.is_some_and(|queue| serves(&person, &queue)) {
+        let is_asked = changed.agent.as_ref() == Some(own)
+            && (changed.is_personal || changed.status == "ringing");
+        let is_served = queue.is_some_and(|queue| serves(&person, &queue));
+        if !is_asked && (changed.is_personal || !is_served) {
             continue;
         }
         let mut frame = json!({
@@ -203,7 +208,6 @@ async fn changes(
     event: &Event,
 ) -> Result<Vec<Changed>, Problem> {
     let place = QueueChange { gateway, line, event };
-    let agent = |agent: &AgentId| Some(agent.clone());
     Ok(match event {
         Event::Queued(it) => {
             let begins = changed(it.queue.clone(), "queued", None, 0);
@@ -213,9 +217,9 @@ async fn changes(
             let is_elsewhere = it.holder != it.queue;
             is_elsewhere.then_some(leaves).into_iter().chain([begins]).collect()
         }
-        Event::Ringing(it) => place.of(it.leg, "ringing", agent(&it.agent)).await?,
-        Event::Connected(it) => place.of(it.leg, "connected", agent(&it.agent)).await?,
-        Event::Consulted(it) => place.of(it.leg, "connected", agent(&it.agent)).await?,
+        Event::Ringing(it) => place.of_person(it.leg, "ringing", &it.agent).await?,
+        Event::Connected(it) => place.of_person(it.leg, "connected", &it.agent).await?,
+        Event::Consulted(it) => place.of_person(it.leg, "connected", &it.agent).await?,
         Event::Returned(it) => {
             let mut all = place.of(it.leg, "queued", None).await?;
             if it.leg == 0 {
@@ -235,7 +239,14 @@ async fn changes(
                     "failed"
                 }
             };
-            place.of(it.leg, status, None).await?
+            match &it.agent {
+                Some(agent) => {
+                    let mut all = place.of_person(it.leg, status, agent).await?;
+                    all.iter_mut().filter(|it| !it.is_personal).for_each(|it| it.agent = None);
+                    all
+                }
+                None => place.of(it.leg, status, None).await?,
+            }
         }
         Event::Over(it) => {
             let mut all = place.of(0, it.outcome.status().as_str(), None).await?;
@@ -251,7 +262,7 @@ async fn changes(
 }
 
 fn changed(queue: AgentId, status: &'static str, agent: Option<AgentId>, leg: u16) -> Changed {
-    Changed { queue, status, agent, leg, to: None }
+    Changed { queue, status, agent, leg, to: None, is_personal: false }
 }
 
 /// An entry and its event, from which the changes of queues are derived.
@@ -273,6 +284,26 @@ impl QueueChange<'_> {
             leg => self.leg_queue(|number| number == leg).await?.map(|(_, queue)| queue),
         };
         Ok(queue.map(|queue| changed(queue, status, agent, leg)).into_iter().collect())
+    }
+
+    /// A change for a person, also for one who was asked by name. The frame then names the queue of
+    /// the transfer.
+    async fn of_person(
+        &self,
+        leg: u16,
+        status: &'static str,
+        agent: &AgentId,
+    ) -> Result<Vec<Changed>, Problem> {
+        let of_queue = self.of(leg, status, Some(agent.clone())).await?;
+        if !of_queue.is_empty() {
+            return Ok(of_queue);
+        }
+        let queue = self.of_the_last(|transfer| Some(transfer.queue.clone())).await?;
+        let personal = queue.map(|queue| {
+            let change = changed(queue, status, Some(agent.clone()), leg);
+            Changed { is_personal: true, ..change }
+        });
+        Ok(personal.into_iter().collect())
     }
 
     /// The queue that holds it, or from which the person has it.

@@ -53,6 +53,10 @@ pub struct QueueView {
     /// The first 50, in their order. For people of the queue and coordinators only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Vec<TransferView>>,
+    /// More than the first 50 wait: `GET /v1/transfers?queue=ID&status=queued` lists all of them,
+    /// with their places.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_incomplete: bool,
     /// The first 50 customers who shall be called, in their order. For people of the queue and
     /// coordinators only.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -222,6 +226,7 @@ async fn queue_view(
         longest_wait: waiting_since.map(|since| now.since(since)),
         n_available: shift.n_available,
         estimated_wait: estimate(place, &flow).filter(|_| is_open),
+        is_incomplete: waiting.is_some() && n_waiting > SHOWN_MAX,
         waiting,
         callbacks,
         settings,

@@ -10,6 +10,7 @@ use protocol::step::State;
 use protocol::transfer::Event;
 use protocol::transfer::event::{Connected, Over, Requested};
 use protocol::transfer::kind::Kind;
+use protocol::transfer::state::Outcome;
 use protocol::visibility::details::sees_inside;
 use serde_json::{Value, json};
 
@@ -56,7 +57,11 @@ pub async fn shown(
             // A customer may see a reason that a customer gave.
             let actor = line.entry.actor.as_ref();
             let is_shown = sees_inside(names.caller) || author::is_customer(actor);
-            if !it.reason.is_empty() && is_shown {
+            if it.outcome == Outcome::Failed && it.to != it.holder && !sees_inside(names.caller) {
+                let to = names.of(&it.to).await?.agent_name;
+                let language = names.language.as_deref();
+                part["reason"] = customer_text::of_failure(language, &to).into();
+            } else if !it.reason.is_empty() && is_shown {
                 part["reason"] = it.reason.as_str().into();
                 part["reasonBy"] = whose(&line.entry.actor).into();
             }

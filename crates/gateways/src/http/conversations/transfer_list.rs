@@ -6,6 +6,7 @@ use engine::ports::store::{ConversationFilter, ListOf};
 use engine::ports::transfers::TransferFilter;
 use protocol::caller::Caller;
 use protocol::conversation;
+use protocol::conversation::Conversation;
 use protocol::form;
 use protocol::ids::{AgentId, ConversationId, TransferId};
 use protocol::step::State as Aggregate;
@@ -100,12 +101,21 @@ pub async fn list(
         None => access.transfers_for(&caller, filter, after, limit).await?,
     };
     let (reader, now) = (reader(&gateway, &caller).await?, gateway.engine.clock().now());
+    let queues = gateway.engine.queues();
     let mut items = Vec::with_capacity(page.items.len());
     for row in &page.items {
         let stream = stream(&caller.teamspace, row.conversation);
         let state = gateway.engine.read().current(&stream).await?;
         let conversation = state.as_deref().and_then(Aggregate::as_conversation);
-        items.push(transfer_record::view(reader, row, conversation, now));
+        let mut item = transfer_record::view(reader, row, conversation, now);
+        if let (Some(Status::Queued), Some(open)) = (status, &mut item.open) {
+            let waiting = conversation.and_then(Conversation::open_transfer);
+            open.queue_position = match waiting {
+                Some(waiting) => queues.place(&caller.teamspace, row.conversation, waiting).await?,
+                None => None,
+            };
+        }
+        items.push(item);
     }
     let next_cursor = cursors::next_row(&gateway, &caller, LIST, page.next);
     Ok(Json(TransferPage { items, next_cursor, callbacks: None }))

@@ -136,6 +136,11 @@ impl News<'_> {
                 let language = conversation.setup.customer.language.as_deref();
                 Some(customer_text::of_request(asked, language, &queue.agent_name))
             }
+            Event::Over(it) if it.outcome == Outcome::Failed && it.to != it.holder => {
+                let to = identity(self.gateway, &self.caller.teamspace, &it.to).await?.agent_name;
+                let language = conversation.setup.customer.language.as_deref();
+                Some(customer_text::of_failure(language, &to))
+            }
             Event::Over(it) => {
                 let is_theirs = author::is_customer(&self.line.entry.actor);
                 given(&it.reason).filter(|_| is_theirs)

@@ -14,6 +14,8 @@ use protocol::transfer::{Record, Status, Transfer};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::http::conversations::transfer_waits::{self, TransferWaitView};
+
 /// The record of a transfer. Spans count until now.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TransferRecordView {
@@ -43,12 +45,13 @@ pub struct TransferRecordView {
     pub answered_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answered_in_time: Option<bool>,
-    /// All people who answered, in their order.
+    /// All people who answered, each once, in the order of their first answers.
     pub served_by: Vec<String>,
     /// How long the customer was with people, and how long of that on hold.
     pub handled: Span,
     pub held: Span,
-    /// How often it rang, and how many of these rings were not answered.
+    /// How often it rang while the customer waited, and how many of these rings were not answered.
+    /// The rings of a colleague who is asked in do not count.
     pub rings: u32,
     pub missed: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,11 +80,16 @@ pub struct SettledView {
 pub struct OpenView {
     pub holder: String,
     pub epoch: u64,
+    /// Its place in the queue; the first is 1. Only in the list of those with the status `queued`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_position: Option<usize>,
     /// The skills that it asks for, besides those of its queue.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<SkillWanted>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ringing: Option<RingView>,
+    /// What it waits for, its own step first.
+    pub waiting_for: Vec<TransferWaitView>,
 }
 
 /// For whom it rings, and until when.
@@ -100,7 +108,6 @@ pub fn view(
     now: Time,
 ) -> TransferRecordView {
     let TransferRow { record, .. } = row;
-    let names = |agents: &[AgentId]| agents.iter().map(ToString::to_string).collect();
     let name = conversation.and_then(|it| it.setup.customer.name.as_deref());
     TransferRecordView {
         transfer_id: record.transfer.to_string(),
@@ -121,15 +128,22 @@ pub fn view(
         waiting_since: record.waiting_since.map(|at| at.to_string()),
         answered_at: record.answered.as_ref().map(|answer| answer.at.to_string()),
         answered_in_time: record.answered.as_ref().map(|answer| answer.in_time),
-        served_by: names(&record.served_by),
+        served_by: each_once(&record.served_by),
         handled: record.handled_until(now),
         held: record.held_until(now),
         rings: record.rings,
         missed: record.missed,
         settled: settled(record),
         rating: record.rating,
-        open: conversation.and_then(|conversation| open(record, conversation)),
+        open: conversation.and_then(|conversation| open(reader, record, conversation)),
     }
+}
+
+/// The record names a person again who answers again.
+fn each_once(served_by: &[AgentId]) -> Vec<String> {
+    let is_first = |(index, agent): &(usize, &AgentId)| !served_by[..*index].contains(agent);
+    let all = served_by.iter().enumerate().filter(is_first);
+    all.map(|(_, agent)| agent.to_string()).collect()
 }
 
 fn settled(record: &Record) -> Option<SettledView> {
@@ -139,17 +153,19 @@ fn settled(record: &Record) -> Option<SettledView> {
     Some(SettledView { at, outcome: settled.outcome, disposition, by })
 }
 
-fn open(record: &Record, conversation: &Conversation) -> Option<OpenView> {
+fn open(reader: Reader, record: &Record, conversation: &Conversation) -> Option<OpenView> {
     let transfer = conversation.open_transfer().filter(|it| it.id == record.transfer)?;
     Some(OpenView {
         holder: conversation.holder.to_string(),
         epoch: conversation.epoch,
+        queue_position: None,
         skills: transfer.terms.wanted.skills.clone(),
         ringing: ring(transfer).map(|(agent, until, leg)| RingView {
             agent: agent.to_string(),
             until: until.to_string(),
             leg,
         }),
+        waiting_for: transfer_waits::of_transfer(reader, transfer, Some(record)),
     })
 }
 

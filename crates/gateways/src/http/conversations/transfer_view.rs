@@ -4,11 +4,14 @@ use crate::http::conversations::access;
 use crate::http::conversations::access::reader;
 use crate::http::conversations::bundle_view::{shown_bundle, visible_bundle};
 use crate::http::conversations::transfer_record::{self, TransferRecordView};
+use crate::http::conversations::transfer_waits::{self, TransferWaitView};
 use crate::http::shared::gateway::Gateway;
 use crate::http::shared::lookup::identity;
 use crate::http::shared::problem::Problem;
+use engine::ports::transfers::TransferRow;
 use protocol::agent::AgentIdentity;
 use protocol::caller::Caller;
+use protocol::conversation::Status::Open;
 use protocol::conversation::reader::Reader;
 use protocol::conversation::{Conversation, customer_text};
 use protocol::hidden::visible as visible_text;
@@ -46,6 +49,9 @@ pub struct TransferView {
     /// Only while a person is on shift and there is an estimate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimated_wait: Option<EstimatedWait>,
+    /// What it waits for while it is open, its own step first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waiting_for: Vec<TransferWaitView>,
     /// Whether the customer is asked for a rating.
     pub asks_rating: bool,
     /// For people and operators only.
@@ -119,6 +125,8 @@ pub async fn view(
     };
     let (queue_position, estimated_wait) = place.map_or((None, None), |it| (Some(it.0), it.1));
     let status = transfer.status();
+    let (reader, row) = (reader(gateway, caller).await?, row(gateway, caller, transfer).await?);
+    let record = row.as_ref().map(|row| &row.record);
     Ok(TransferView {
         transfer_id: transfer.id.to_string(),
         conversation_id: conversation.id.to_string(),
@@ -132,28 +140,37 @@ pub async fn view(
         agent,
         queue_position,
         estimated_wait,
+        waiting_for: transfer_waits::of_transfer(reader, transfer, record),
         asks_rating: status == Status::Completed && !transfer.rated,
-        inside: match reader(gateway, caller).await? {
+        inside: match reader {
             Reader::Customer => None,
-            Reader::Person => Some(with_record(gateway, caller, conversation, transfer).await?),
+            Reader::Person => Some(with_record(gateway, reader, conversation, transfer, row)),
             Reader::Program => {
-                let inside = with_record(gateway, caller, conversation, transfer).await?;
+                let inside = with_record(gateway, reader, conversation, transfer, row);
                 Some(shown_to_program(inside))
             }
         },
     })
 }
 
-async fn with_record(
+async fn row(
     gateway: &Gateway,
     caller: &Caller,
+    transfer: &Transfer,
+) -> Result<Option<TransferRow>, Problem> {
+    Ok(gateway.engine.read().transfer(&caller.teamspace, transfer.id).await?)
+}
+
+fn with_record(
+    gateway: &Gateway,
+    reader: Reader,
     conversation: &Conversation,
     transfer: &Transfer,
-) -> Result<Inside, Problem> {
-    let row = gateway.engine.read().transfer(&caller.teamspace, transfer.id).await?;
-    let (reader, now) = (reader(gateway, caller).await?, gateway.engine.clock().now());
+    row: Option<TransferRow>,
+) -> Inside {
+    let now = gateway.engine.clock().now();
     let record = row.map(|row| transfer_record::view(reader, &row, Some(conversation), now));
-    Ok(Inside { record, ..inside(transfer) })
+    Inside { record, ..inside(transfer) }
 }
 
 async fn reason(
@@ -170,6 +187,10 @@ async fn reason(
     }
     let queue = identity(gateway, &caller.teamspace, &transfer.queue).await?.agent_name;
     let language = conversation.setup.customer.language.as_deref();
+    if transfer.status() == Status::Failed && conversation.status() == Open {
+        let to = identity(gateway, &caller.teamspace, &conversation.holder).await?.agent_name;
+        return Ok(customer_text::of_failure(language, &to));
+    }
     let asked = match (&transfer.passed, transfer.answering()) {
         // A person who is gone was replaced by one from the queue.
         (Some(passed), Some(claim)) if passed.to.as_ref().is_none_or(|to| *to == claim.agent) => {
