@@ -45,6 +45,7 @@ mod transfer_view;
 mod transfer_words;
 mod typist;
 mod usage;
+mod waits;
 mod watch;
 mod webhook;
 

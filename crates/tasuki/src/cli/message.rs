@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::message_keeping::{self, ExportArgs, PurgeArgs};
 use super::reach::Reach;
-use super::{json_object, one_of, put, token};
+use super::{json_object, one_of, put, token, waits};
 use crate::client::{Call, Client, percent_encode};
 use crate::{exit_code, output};
 
@@ -366,7 +366,7 @@ async fn print_inbox(client: &Client, path: String, json: bool) -> Result<()> {
     if answer["notices"]["is_incomplete"] == true {
         output::remark("older notices may be missing: `tasuki todo` lists what still waits");
     }
-    let n_waiting = answer["waiting_for_you"].as_array().map_or(0, Vec::len);
+    let n_waiting = answer["n_waiting_for_you"].as_u64().unwrap_or(0);
     let says = match (n_waiting, answer["more_wait_for_you"] == true) {
         (0, false) => None,
         (0, true) => Some("handoffs may wait".to_owned()),
@@ -399,12 +399,7 @@ fn print_notices(notices: &[Value], now: Time) {
             output::line(&format!("  replaced by {}", of("replaced_by_handoff_id")));
         }
         for wait in notice["waiting_for"].as_array().into_iter().flatten() {
-            let (who, actions) = (output::clean(&text(wait, "who")), names(&wait["for"]));
-            let parts = if wait["parts"].is_array() { " of its parts" } else { "" };
-            output::line(&match actions.is_empty() {
-                true => format!("  waits for {who}"),
-                false => format!("  waits for {who}: {actions}{parts}"),
-            });
+            output::line(&format!("  waits for {}", waits::told(wait, now)));
         }
     }
 }

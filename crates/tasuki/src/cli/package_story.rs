@@ -13,6 +13,33 @@ pub fn line(name: &str, text: &str) -> String {
 
 /// The agent that the handoff waits for, and the action.
 pub fn waits_for(handoff: &Value, entries: &[Value]) -> Option<String> {
+    let mut told = next_step(handoff, entries)?;
+    let all = handoff["waiting_for"].as_array().into_iter().flatten();
+    for wait in all.filter(|wait| wait["who"] == "coordinator") {
+        let actions = wait["for"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let actions: Vec<_> = actions.map(coordinator_action).collect();
+        told.push_str(&format!(", and a coordinator to {}", either(&actions)));
+    }
+    Some(told)
+}
+
+fn coordinator_action(action: &str) -> String {
+    match action {
+        "extend_sla" => "give it more time".to_owned(),
+        "reassign" | "close" => format!("{action} it"),
+        other => clean(other),
+    }
+}
+
+/// `a, b or c`.
+fn either(actions: &[String]) -> String {
+    match actions {
+        [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        all => all.concat(),
+    }
+}
+
+fn next_step(handoff: &Value, entries: &[Value]) -> Option<String> {
     let text = |name: &str| clean(handoff[name].as_str().unwrap_or("–"));
     let (from, to) = (text("from_agent"), text("to_agent"));
     let parts = handoff["open_delegations"].as_array().into_iter().flatten();
@@ -28,11 +55,7 @@ pub fn waits_for(handoff: &Value, entries: &[Value]) -> Option<String> {
             if handoff["recall"].is_object() && handoff["completing"].is_null() =>
         {
             let complete = if text("status") == "activated" { " or complete it" } else { "" };
-            let coordinator = match handoff["recall"]["escalated"] == true {
-                true => ", and a coordinator to reassign or close it",
-                false => "",
-            };
-            format!("{to} to give it back{complete}{coordinator}")
+            format!("{to} to give it back{complete}")
         }
         "accepted" => format!("{to} to start the work"),
         "activated" => match handoff["completing"].as_str() {
@@ -235,11 +258,14 @@ mod tests {
         let recalls = [
             ("accepted", false, "bob to give it back"),
             ("activated", false, "bob to give it back or complete it"),
-            ("accepted", true, "bob to give it back, and a coordinator to reassign or close it"),
+            ("accepted", true, "bob to give it back, and a coordinator to reassign it or close it"),
         ];
         for (status, escalated, expected) in recalls {
             let recall = json!({ "escalated": escalated });
-            let handoff = json!({ "status": status, "to_agent": "bob", "recall": recall });
+            let coordinator = json!([{ "who": "coordinator", "for": ["reassign", "close"] }]);
+            let waiting_for = if escalated { coordinator } else { json!([]) };
+            let handoff = json!({ "status": status, "to_agent": "bob", "recall": recall,
+                "waiting_for": waiting_for });
             assert_eq!(waits_for(&handoff, &[]).as_deref(), Some(expected), "{status}");
         }
         let wanted = json!({ "status": "proposed", "approval": "wanted", "to_agent": "bob" });

@@ -204,6 +204,10 @@ pub fn show(queue: &Value, rings: &[RingingTransfer]) {
         Some(waiting) if waiting.is_empty() => {}
         Some(waiting) => output::line(&format!("\n{}", table(waiting, token::now()))),
     }
+    if queue["is_incomplete"] == true {
+        let how = "`tasuki transfer list --status queued --queue ID` lists all";
+        output::remark(&format!("more wait than these: {how}"));
+    }
     if let Some(callbacks) = queue["callbacks"].as_array().filter(|all| !all.is_empty()) {
         output::line(&format!("\n{}", callback::table(callbacks)));
     }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::package_story::{final_artifacts, line, package, waits_for};
 use super::progress_story::{progress, recall, reported};
 use super::token::now;
+use super::waits;
 use crate::client::{Call, Client, percent_encode};
 use crate::output::{self, clean};
 
@@ -49,7 +50,7 @@ pub fn tell(handoff: &Value, entries: &[Value], now: Time) -> String {
     }
     lines.extend(waits_for(handoff, entries).map(|whom| line("waits for", &whom)));
     if let Some(due) = handoff["due_at"].as_str().and_then(|at| at.parse().ok()) {
-        lines.push(line("due", &output::relative(due, now)));
+        lines.push(line("due", &due_line(handoff, due, now)));
     }
     if let Some(parent) = handoff["parent_handoff_id"].as_str() {
         lines.push(line("part of", &clean(parent)));
@@ -71,6 +72,18 @@ pub fn tell(handoff: &Value, entries: &[Value], now: Time) -> String {
         lines.push(format!("  {when:>10}  {}", sentence(entry)));
     }
     lines.join("\n")
+}
+
+/// When the stage is overdue, what happens then, and since when its next actor is asked.
+fn due_line(handoff: &Value, due: Time, now: Time) -> String {
+    let all = handoff["waiting_for"].as_array().into_iter().flatten();
+    let Some(wait) = all.into_iter().find(|wait| waits::until(wait) == Some(due)) else {
+        return output::relative(due, now);
+    };
+    let then = waits::then(wait).map(|then| format!(", then {then}"));
+    let since = waits::since(wait).map(|at| format!("; asked {}", output::relative(at, now)));
+    let (then, since) = (then.unwrap_or_default(), since.unwrap_or_default());
+    format!("{}{then}{since}", output::relative(due, now))
 }
 
 /// The result for each criterion once the work was reported as done.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::question::{id_and_text, until};
 use super::reach::Reach;
-use super::token;
+use super::{token, waits};
 use crate::client::{Call, Client, percent_encode};
 use crate::{exit_code, output};
 
@@ -54,7 +54,8 @@ pub async fn run(args: TodoArgs) -> Result<u8> {
     } else {
         let now = token::now();
         let rows = found.iter().map(|handoff| row(handoff, now)).collect();
-        output::list(&["id", "title", "from → to", "waits for", "until"], rows);
+        let header = ["id", "title", "from → to", "waits for", "since", "until", "then"];
+        output::list(&header, rows);
     }
     reached.finish().await;
     Ok(exit_code::OK)
@@ -80,26 +81,27 @@ fn row(handoff: &Value, now: Time) -> Vec<String> {
         let of = |name: &str| handoff[name].as_str().map(output::clean);
         let asker = of("asker").unwrap_or_default();
         let between = format!("{asker} → {}", of("to").unwrap_or_else(|| "you".to_owned()));
-        return vec![id, text, between, "you: answer".to_owned(), until(handoff, now)];
+        let since = of("asked_at").and_then(|at| at.parse().ok());
+        let since = since.map_or("–".to_owned(), |at| output::relative(at, now));
+        let waits = "you: answer".to_owned();
+        return vec![id, text, between, waits, since, until(handoff, now), "–".to_owned()];
     }
     let text = |name: &str| handoff[name].as_str().unwrap_or("–").to_owned();
-    let waits = handoff["waiting_for"].as_array().into_iter().flatten().map(|wait| {
-        let actions = wait["for"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        let actions = actions.collect::<Vec<_>>().join(", ");
-        let who = wait["who"].as_str().unwrap_or("–");
-        let parts = if wait["parts"].is_array() { " of its parts" } else { "" };
-        if actions.is_empty() { who.to_owned() } else { format!("{who}: {actions}{parts}") }
-    });
+    let all = handoff["waiting_for"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let since = all.iter().filter_map(waits::since).min();
     // The first limit that runs: that of the stage, or of a recall.
-    let limits = handoff["waiting_for"].as_array().into_iter().flatten();
-    let limits = limits.filter_map(|wait| wait["until"].as_str()?.parse::<Time>().ok());
-    let until = limits.min();
+    let limits = all.iter().filter_map(|wait| Some((waits::until(wait)?, wait)));
+    let first = limits.min_by_key(|(until, _)| *until);
+    let then = first.and_then(|(_, wait)| waits::then(wait));
+    let when = |at: Option<Time>| at.map_or("–".to_owned(), |at| output::relative(at, now));
     vec![
         text("handoff_id"),
         text("title"),
         format!("{} → {}", text("from_agent"), text("to_agent")),
-        waits.collect::<Vec<_>>().join("; "),
-        until.map_or("–".to_owned(), |at| output::relative(at, now)),
+        all.iter().map(waits::who).collect::<Vec<_>>().join("; "),
+        when(since),
+        when(first.map(|(until, _)| until)),
+        then.unwrap_or("–".to_owned()),
     ]
 }
 
@@ -117,12 +119,14 @@ mod tests {
         let handoff = json!({
             "handoff_id": "h", "title": "t", "from_agent": "a", "to_agent": "b", "due_at": later,
             "waiting_for": [
-                { "who": "agent:b", "for": ["withdraw", "recall"], "parts": ["p"], "until": soon },
-                { "who": "parts", "for": [], "parts": ["p"], "until": later },
+                { "who": "agent:b", "for": ["withdraw", "recall"], "parts": ["p"], "until": soon,
+                  "since": "2025-12-31T23:59:00Z", "then": "escalates" },
+                { "who": "parts", "for": [], "parts": ["p"], "until": later, "then": "nothing" },
                 { "who": "coordinator", "for": ["close"], "until": null },
             ],
         });
         let waits = "agent:b: withdraw, recall of its parts; parts; coordinator: close";
-        assert_eq!(row(&handoff, now)[3..], [waits, "in 15 min"]);
+        let expected = [waits, "1 min ago", "in 15 min", "it escalates"];
+        assert_eq!(row(&handoff, now)[3..], expected);
     }
 }

@@ -29,7 +29,7 @@ enum TransferCommand {
         /// The transfer's id
         id: String,
     },
-    /// List the transfers of conversations that you hold; coordinators see all
+    /// List the transfers that you may see, newest first, with what each waits for
     List(ListArgs),
     /// Ask for a person, as the customer or as the agent that holds the conversation; prints the
     /// id of the transfer
@@ -147,10 +147,27 @@ struct ListArgs {
     /// Only those in this state
     #[arg(long, value_parser = statuses())]
     status: Option<String>,
+    /// Only those that wait in this queue, or waited there last
+    #[arg(long, value_name = "QUEUE")]
+    queue: Option<String>,
+    /// Only those that ring for this person, or that this person answers or answered last
+    #[arg(long, value_name = "AGENT")]
+    agent: Option<String>,
+    /// Only those of this conversation
+    #[arg(long, value_name = "ID")]
+    conversation: Option<String>,
+    /// Only those requested at this time or later
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Only those requested before this time
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
     /// What rings for you now, with the epoch that the answer needs
-    #[arg(long, conflicts_with = "status")]
+    #[arg(long, conflicts_with_all = [
+        "status", "queue", "agent", "conversation", "since", "until"
+    ])]
     ringing_for_me: bool,
-    /// How many conversations to look at, up to 200
+    /// How many transfers to show, up to 200
     #[arg(long, value_name = "N", default_value_t = 200)]
     limit: usize,
     /// Go on where an earlier list ended
@@ -232,8 +249,7 @@ pub async fn run(args: TransferArgs) -> Result<u8> {
             transfer_story::print_ringing(asked.client, list.limit, cursor, asked.json).await?;
         }
         TransferCommand::List(list) => {
-            let path = list.path();
-            transfer_story::print_list(asked.client, path, list.status, asked.json).await?;
+            transfer_story::print_list(asked.client, list.path(), asked.json).await?;
         }
         TransferCommand::Request(request) => asked.request(request).await?,
         TransferCommand::Pickup { at, accept } => {
@@ -355,9 +371,20 @@ fn one(name: &str, value: Option<String>) -> Value {
 
 impl ListArgs {
     fn path(&self) -> String {
-        let mut path = format!("/v1/conversations?limit={}", self.limit);
-        if let Some(cursor) = &self.cursor {
-            path.push_str(&format!("&cursor={}", percent_encode(cursor)));
+        let mut path = format!("/v1/transfers?limit={}", self.limit);
+        let given = [
+            ("status", &self.status),
+            ("queue", &self.queue),
+            ("agent", &self.agent),
+            ("conversation", &self.conversation),
+            ("since", &self.since),
+            ("until", &self.until),
+            ("cursor", &self.cursor),
+        ];
+        for (name, value) in given {
+            if let Some(value) = value {
+                path.push_str(&format!("&{name}={}", percent_encode(value)));
+            }
         }
         path
     }

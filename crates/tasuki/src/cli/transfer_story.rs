@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::token::now;
 use super::transfer_words::Rung;
+use super::waits;
 use crate::cli::transfer_record;
 use crate::cli::transfer_view::{name_of, path_of, place, text};
 use crate::client::{Call, Client, percent_encode};
@@ -97,62 +98,36 @@ pub async fn print_ringing(
     Ok(())
 }
 
-/// The server finds transfers by their conversations, so those are listed and searched.
-pub async fn print_list(
-    client: &Client,
-    path: String,
-    status: Option<String>,
-    json: bool,
-) -> Result<()> {
-    let mut answer = client.call(Call::get(path)).await?.success()?;
-    let conversations = answer["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
-    let is_wanted = |one: &Value| {
-        one["transfer_id"].is_string()
-            && status.as_deref().is_none_or(|status| one["transfer_status"] == status)
-    };
-    let items: Vec<_> = conversations.into_iter().filter(is_wanted).collect();
-    let cursor = answer["next_cursor"].as_str().map(str::to_owned);
-    let mut rings = Vec::with_capacity(items.len());
-    for one in &items {
-        let transfer = look(client, one).await?;
-        rings.push(match &transfer {
-            Some(transfer) if json => Rung::of(transfer),
-            Some(transfer) => rung(client, transfer).await?,
-            None => None,
-        });
-    }
+/// The transfers that a path finds, with what each waits for.
+pub async fn print_list(client: &Client, path: String, json: bool) -> Result<()> {
+    let answer = client.call(Call::get(path)).await?.success()?;
     if json {
-        let shown = items.iter().zip(&rings).map(|(one, rung)| {
-            let mut shown = json!({
-                "transfer_id": one["transfer_id"], "status": one["transfer_status"],
-                "conversation_id": one["conversation_id"], "holder": one["holder"],
-                "epoch": one["epoch"], "changed_at": one["changed_at"],
-            });
-            if let Some(rung) = rung {
-                shown["rings"] = rung.json();
-            }
-            shown
-        });
-        output::json(&json!({ "items": shown.collect::<Vec<_>>(), "next_cursor": cursor }));
+        output::json(&answer);
         return Ok(());
     }
     let now = now();
-    let rows = items.iter().zip(&rings).map(|(one, rung)| {
-        let at = text(one, "changed_at").parse::<Time>().ok();
+    let rows = answer["items"].as_array().into_iter().flatten().map(|one| {
+        let of = |name: &str| one[name].as_str().map_or("–".to_owned(), clean);
+        let at = text(one, "requested_at").parse::<Time>().ok();
+        let epoch = one["epoch"].as_u64().map_or("–".to_owned(), |epoch| epoch.to_string());
+        let waiting = one["waiting_for"].as_array().into_iter().flatten();
+        let waiting: Vec<_> = waiting.map(|wait| waits::told(wait, now)).collect();
         vec![
-            text(one, "transfer_id"),
-            text(one, "transfer_status"),
-            one["customer"]["name"].as_str().unwrap_or("–").to_owned(),
-            text(one, "holder"),
-            one["epoch"].to_string(),
+            of("transfer_id"),
+            of("status"),
+            of("customer"),
+            of("queue"),
+            of("agent"),
+            epoch,
             at.map_or("–".to_owned(), |at| output::relative(at, now)),
-            rung.as_ref().map_or("–".to_owned(), |rung| rung.told(now)),
+            if waiting.is_empty() { "–".to_owned() } else { waiting.join("; ") },
         ]
     });
-    let header = ["transfer", "status", "customer", "holder", "epoch", "changed", "rings"];
+    let header =
+        ["transfer", "status", "customer", "queue", "person", "epoch", "asked", "waits for"];
     output::list(&header, rows.collect());
-    if let Some(cursor) = cursor {
-        output::remark(&format!("more with --cursor {}", clean(&cursor)));
+    if let Some(cursor) = answer["next_cursor"].as_str() {
+        output::remark(&format!("more with --cursor {}", clean(cursor)));
     }
     Ok(())
 }
@@ -212,8 +187,8 @@ fn tell(transfer: &Value, rung: Option<&Rung>, now: Time) -> String {
     if let Some(place) = place(transfer) {
         lines.push(format!("  waits         {place}"));
     }
-    if let Some(until) = transfer["until"].as_str().and_then(|at| at.parse::<Time>().ok()) {
-        lines.push(format!("  until         {}", output::relative(until, now)));
+    for wait in transfer["waiting_for"].as_array().into_iter().flatten() {
+        lines.push(format!("  waits for     {}", waits::told(wait, now)));
     }
     let leg = &transfer["leg"];
     if leg.is_object() {

@@ -1,7 +1,7 @@
 //! The effect of a step of a transfer, as a sentence to its caller; and the person who is rung.
 
 use protocol::time::Time;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::cli::transfer_view::{place, text};
 use crate::output::{clean, relative};
@@ -133,21 +133,12 @@ impl Rung {
             When::Until(_) | When::Unknown => agent.clone(),
         }
     }
-
-    pub fn json(&self) -> Value {
-        let mut json = json!({ "agent": self.agent });
-        match self.when {
-            When::Until(until) => json["until"] = until.to_string().into(),
-            When::Since(since) => json["since"] = since.to_string().into(),
-            When::Unknown => {}
-        }
-        json
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use protocol::time::Span;
+    use serde_json::json;
 
     use super::*;
 

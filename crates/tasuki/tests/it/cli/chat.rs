@@ -334,9 +334,13 @@ fn a_ring_that_began_before_is_shown() {
     let mut hana = Terminal::open(folder.path(), "chat --as hana --data data");
     hana.sees("* Ana rings");
     hana.sees("| the customer's reason: my bill is wrong");
-    for command in ["transfer list", "queue show", "queue show --as hana"] {
+    for (command, rung) in [
+        ("transfer list --queue default", "agent:hana: accept, decline; since"),
+        ("queue show", "Hana, for 9 min more"),
+        ("queue show --as hana", "Hana, for 9 min more"),
+    ] {
         let outcome = tasuki(folder.path(), &split(&format!("{command} --data data")), &[], "");
-        assert!(outcome.stdout.contains("Hana, for 9 min more"), "{command}: {}", outcome.stdout);
+        assert!(outcome.stdout.contains(rung), "{command}: {}", outcome.stdout);
     }
     hana.enter("/queue");
     hana.sees("Hana, for 9 min more");
