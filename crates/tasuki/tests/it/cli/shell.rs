@@ -170,9 +170,9 @@ fn without_ages(line: &str) -> String {
     let mut at = 0;
     while at < words.len() {
         let is_number = |word: &str| word.parse::<u32>().is_ok();
-        let is_unit = |word: &str| matches!(word, "s" | "min" | "h" | "d");
+        let is_unit = |word: &str| matches!(bare(word), "s" | "min" | "h" | "d");
         match &words[at..] {
-            [number, unit, "ago", ..] if is_number(number) && is_unit(unit) => {
+            [number, unit, ago, ..] if is_number(number) && is_unit(unit) && bare(ago) == "ago" => {
                 kept.push("[ago]");
                 at += 3;
             }
@@ -184,7 +184,7 @@ fn without_ages(line: &str) -> String {
                 kept.push("[ahead]");
                 at += 3;
             }
-            ["now", ..] if kept.last() != Some(&"is") => {
+            [now, ..] if bare(now) == "now" && kept.last() != Some(&"is") => {
                 kept.push("[ago]");
                 at += 1;
             }
@@ -196,6 +196,11 @@ fn without_ages(line: &str) -> String {
         }
     }
     squeezed(&kept.join(" "))
+}
+
+/// A word without the mark that ends a part of a sentence.
+fn bare(word: &str) -> &str {
+    word.trim_end_matches([',', ';'])
 }
 
 /// Columns, separated by as few spaces as keep them apart. The indent stays.

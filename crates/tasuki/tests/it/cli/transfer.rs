@@ -71,7 +71,7 @@ hana      transfer note $2 ""
 customer  transfer rate $2 5 --comment "quick"
 customer  transfer rate $2 5
 hana      transfer accept $2
-operator  transfer list --status completed --json
+operator  transfer list --status completed --queue default --agent ivan
 customer  transfer request $1 --queue nowhere
 customer  transfer request $1
 customer  transfer cancel $3 --reason "never mind"
