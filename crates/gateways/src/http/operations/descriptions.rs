@@ -14,7 +14,7 @@ pub fn of(id: &str) -> &'static str {
     all.find(|(known, _)| *known == id).map_or("", |(_, text)| text)
 }
 
-const DESCRIPTIONS: [(&str, &str); 85] = [
+const DESCRIPTIONS: [(&str, &str); 86] = [
     (
         "list_conversations",
         "An agent sees the conversations that it holds; coordinators and operators see all \
@@ -131,6 +131,11 @@ const DESCRIPTIONS: [(&str, &str); 85] = [
         "await_decision",
         "With `wait` the answer comes as soon as there is a reply, or when the time is \
          over.",
+    ),
+    (
+        "answer_session",
+        "No subscription is needed. `GET /v1/questions?waiting_for=me` names the session and the \
+         event. The first valid answer counts; a later one is refused with `not_answered`.",
     ),
     (
         "erase_session",

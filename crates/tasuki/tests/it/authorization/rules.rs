@@ -19,6 +19,8 @@ pub enum Verdict {
     Who,
     /// `not_holder`
     Late,
+    /// `not_answered`
+    Moot,
 }
 
 /// For members only, by operation (and action, for ACP) and the state the handoff is in.
@@ -128,6 +130,7 @@ list_sessions            -          yes     yes     yes       yes          yes  
 show_session             -          yes     gone    gone      yes          gone    yes      gone
 session_events           -          yes     gone    gone      yes          gone    yes      gone
 await_decision           -          yes     gone    gone      yes          gone    yes      gone
+answer_session           -          moot    gone    gone      moot         gone    moot     moot
 compat_listen            -          yes     yes     yes       yes          yes     yes      yes
 compat_message           -          yes     yes     yes       yes          yes     yes      yes
 compat_session           -          yes     yes     yes       yes          yes     not      yes
@@ -256,6 +259,7 @@ fn verdict(cell: &str) -> Verdict {
         "not" => Verdict::Not,
         "gone" => Verdict::Gone,
         "late" => Verdict::Late,
+        "moot" => Verdict::Moot,
         other => panic!("no such cell: {other}"),
     }
 }
