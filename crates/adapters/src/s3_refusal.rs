@@ -19,7 +19,8 @@ const MEANINGS: [(&str, &str); 14] = [
     ("ExpiredToken", "the session token in `ledger.witness_s3_key_file` has expired"),
     (
         "InvalidAccessKeyId",
-        "the store does not know the access key id in `ledger.witness_s3_key_file`",
+        "the store does not know the access key id in `ledger.witness_s3_key_file`, or the key \
+         expires and the file lacks its session token",
     ),
     ("InvalidToken", "the session token in `ledger.witness_s3_key_file` is wrong"),
     ("NoSuchBucket", "the bucket in `ledger.witness_url` does not exist"),
