@@ -428,7 +428,6 @@ impl Cast {
             (None, "purge_messages") => {
                 json!({ "before": "2000-01-01T00:00:00Z", "reason": "asked for" })
             }
-            (None, "answer_session") => json!({ "event_id": "evt_9", "decision": "accept" }),
             (None, "erase_content" | "erase_message" | "erase_session") => {
                 json!({ "position": 1, "reason": "asked for" })
             }

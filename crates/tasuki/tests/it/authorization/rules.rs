@@ -19,8 +19,6 @@ pub enum Verdict {
     Who,
     /// `not_holder`
     Late,
-    /// `not_answered`
-    Moot,
 }
 
 /// For members only, by operation (and action, for ACP) and the state the handoff is in.
@@ -130,7 +128,7 @@ list_sessions            -          yes     yes     yes       yes          yes  
 show_session             -          yes     gone    gone      yes          gone    yes      gone
 session_events           -          yes     gone    gone      yes          gone    yes      gone
 await_decision           -          yes     gone    gone      yes          gone    yes      gone
-answer_session           -          moot    gone    gone      moot         gone    moot     moot
+answer_session           -          not     gone    gone      not          gone    yes      yes
 compat_listen            -          yes     yes     yes       yes          yes     yes      yes
 compat_message           -          yes     yes     yes       yes          yes     yes      yes
 compat_session           -          yes     yes     yes       yes          yes     not      yes
@@ -259,7 +257,6 @@ fn verdict(cell: &str) -> Verdict {
         "not" => Verdict::Not,
         "gone" => Verdict::Gone,
         "late" => Verdict::Late,
-        "moot" => Verdict::Moot,
         other => panic!("no such cell: {other}"),
     }
 }
