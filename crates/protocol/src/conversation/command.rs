@@ -330,10 +330,11 @@ impl Command {
             }
             Command::Transfer(command) => return needs_of_transfer(command, state),
             Command::Callback(command) => return command.needs(state),
-            Command::ObserveSignals(_) => {
+            Command::ObserveSignals(observe) => {
+                let line = Some(observe.message);
                 let queue = state.map(|_| QueueOf::Graph);
                 let directory = told(state.map(|it| &it.holder));
-                Needs { queue, directory, graph: graph(), ..Needs::default() }
+                Needs { queue, directory, line, graph: graph(), ..Needs::default() }
             }
             Command::NotDelivered { .. } => {
                 Needs { fallbacks: fallbacks(), graph: graph(), ..Needs::default() }

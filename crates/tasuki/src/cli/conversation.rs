@@ -103,7 +103,8 @@ enum ConversationCommand {
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
     },
-    /// Write everything that was said as JSON, one object to a line, with files and hashes
+    /// Write everything that was said as JSON, one object to a line, with hashes and the bytes of
+    /// attachments; a stored file is named, and `tasuki file get` fetches it
     Export {
         /// The conversation's id
         id: String,

@@ -385,7 +385,10 @@ fn question(it: &Value) {
     let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
     row("status", text(it, "status"));
     row("from", format!("{} → {}", text(it, "asker"), text(it, "to")));
-    row("text", text(it, "text"));
+    match it["erased"] == true {
+        true => row("erased", "yes".to_owned()),
+        false => row("text", text(it, "text")),
+    }
     row("wants", text(it, "wants"));
     if let Some(options) = it["options"].as_array() {
         let shown = options.iter().filter_map(Value::as_str).map(output::clean);

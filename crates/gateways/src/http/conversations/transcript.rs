@@ -268,6 +268,9 @@ async fn silence(names: &mut DisplayNames<'_>, silent: &HolderSilent) -> Result<
             "within": silent.within,
             "next": silent.next,
         });
+        if silent.no_person {
+            part["silence"]["no_person"] = true.into();
+        }
     }
     Ok(part)
 }

@@ -63,8 +63,10 @@ const DESCRIPTIONS: [(&str, &str); 86] = [
     ),
     (
         "observe_signals",
-        "The scores replace those of the word lists for this message, and may call a person. \
-         Scores that change nothing are not recorded again while the message is remembered.",
+        "For a message of the customer. The rules use these scores instead of those of the word \
+         lists, and may call a person; the transcript keeps the scores that the message got when \
+         it was said. Scores that change nothing are not recorded again while the message is \
+         remembered.",
     ),
     ("select_agent", "Only agents whose profile says `user_selectable` can be chosen."),
     (

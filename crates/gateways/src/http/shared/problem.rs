@@ -288,7 +288,7 @@ impl From<Rejection> for Problem {
             | Rejection::NotAllowed { .. }
             | Rejection::NotFound { .. }
             | Rejection::UnknownAgent { .. }
-            | Rejection::NoDefaultQueue
+            | Rejection::NoDefaultQueue { .. }
             | Rejection::AlreadyExists { .. }
             | Rejection::PayloadTooLarge { .. }
             | Rejection::LoopGuard { .. }

@@ -34,6 +34,8 @@ pub struct World {
     /// The limits of agents that have one of their own.
     pub limits: BTreeMap<AgentId, Span>,
     pub settings: Settings,
+    /// The lines of the transcript, by number.
+    lines: BTreeMap<u64, step::Event>,
 }
 
 impl World {
@@ -49,6 +51,7 @@ impl World {
             queue: None,
             limits: BTreeMap::new(),
             settings: Settings::default(),
+            lines: BTreeMap::new(),
         }
     }
 
@@ -249,8 +252,9 @@ impl World {
         let customer_queues: Vec<Agent> = asked.chain(self.queue.clone()).collect();
         let answer_within = self.limits.clone();
         let settings = self.settings;
+        let line = needs.line.and_then(|number| self.lines.get(&number).cloned()).map(Box::new);
         let facts = Facts { agent, graph, turn, at_endpoint, kinds, queue, ..Facts::default() };
-        let facts = Facts { answer_within, fallbacks, customer_queues, settings, ..facts };
+        let facts = Facts { answer_within, fallbacks, customer_queues, settings, line, ..facts };
         let now = self.now;
         let context = Context { caller: &caller, now, facts: &facts };
         let teamspace = TeamspaceId::default_teamspace();
@@ -261,6 +265,11 @@ impl World {
             let event =
                 codec::decode(event.name, event.version, &event.body).expect("it was written");
             replayed = Some(step::evolve(&stream, replayed, &event, now).expect("it follows"));
+            if let step::Event::Conversation(said) = &event
+                && let Some(number) = said.number()
+            {
+                self.lines.insert(number, event);
+            }
         }
         assert_eq!(replayed.as_ref(), Some(&change.state));
         let text = serde_json::to_string(&change.state).expect("plain data");

@@ -58,7 +58,7 @@ fn addressee(
 ) -> Result<(AgentId, Addressee), Rejection> {
     let Some(to) = &ask.to else {
         let queue = context.facts.queue.as_ref().filter(|it| it.kind == AgentKind::Queue);
-        let queue = queue.ok_or(Rejection::NoDefaultQueue)?;
+        let queue = queue.ok_or(Rejection::NoDefaultQueue { field: "to" })?;
         return Ok((queue.id.clone(), Addressee::Queue));
     };
     let unknown = || Rejection::UnknownAgent { field: "to", agent: to.clone() };
