@@ -295,9 +295,10 @@ struct Source(File);
 
 impl Read for Source {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.read(buffer).map_err(|error| match error.kind() {
-            io::ErrorKind::Interrupted => error,
-            _ => io::Error::new(io::ErrorKind::InvalidData, error),
+        let read = self.0.read(buffer);
+        read.map_err(|error| match error.kind() == io::ErrorKind::Interrupted {
+            true => error,
+            false => io::Error::new(io::ErrorKind::InvalidData, error),
         })
     }
 }

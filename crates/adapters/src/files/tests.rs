@@ -128,6 +128,9 @@ async fn a_copy_has_the_bytes_of_its_name_or_is_none() {
     assert!(copy(&from, &again, &upload.teamspace, &file).unwrap());
 }
 
+/// Puts something in place of a file, which lies aside.
+type Put = fn(&Path, &Path);
+
 /// What lies behind a link may be a secret, and a pipe has no end.
 #[tokio::test]
 async fn only_a_regular_file_in_its_folders_is_read() {
@@ -138,7 +141,7 @@ async fn only_a_regular_file_in_its_folders_is_read() {
     let path = path_of(&root, &upload.teamspace, &file);
     let parts = path.parent().unwrap().to_owned();
     let aside = data.path().join("aside");
-    let wrongs: [(&str, fn(&Path, &Path)); 5] = [
+    let wrongs: [(&str, Put); 5] = [
         ("a link to the same bytes", |aside, path| symlink(aside.join("file"), path).unwrap()),
         ("a link in place of its folder", |aside, path| {
             let parts = path.parent().unwrap();

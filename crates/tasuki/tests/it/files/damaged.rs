@@ -1,6 +1,8 @@
 //! Bytes that are not as they were stored: no reader takes them for the file, and it is refused
 //! until they are right again.
 
+#![expect(clippy::unwrap_used, reason = "what helps a test fails like the test")]
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -15,6 +17,9 @@ use crate::cli::shell::tasuki;
 fn large() -> Vec<u8> {
     (0..900_000_u32).map(|n| (n % 251) as u8).collect()
 }
+
+/// Puts something in place of a file, such as a link to a secret.
+type Put = fn(&Path, &Path);
 
 /// The scrub does not look, so that only reads can find what is wrong.
 fn without_scrub(data: &Path) -> Server {
@@ -45,7 +50,7 @@ async fn a_damaged_file_is_refused_until_it_is_stored_again() {
     let server = without_scrub(&data);
     let chat = Chat::open(&server).await;
     let secret = data.join("ledger.key");
-    let wrongs: [(&str, fn(&Path, &Path), &str); 6] = [
+    let wrongs: [(&str, Put, &str); 6] = [
         ("other bytes", |path, _| change(path), "500 file_damaged"),
         ("cut short", |path, _| fs::write(path, b"on").unwrap(), "500 file_damaged"),
         ("gone", |_, _| {}, "500 file_damaged"),
