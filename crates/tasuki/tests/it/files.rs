@@ -1,6 +1,7 @@
 //! Files over HTTP: uploads in pieces, attachments of messages, artifacts of handoffs between
 //! machines that share no disk, who may read them, and when they go.
 
+mod damaged;
 mod kept;
 mod kills;
 mod shares;

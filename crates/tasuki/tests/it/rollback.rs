@@ -349,7 +349,7 @@ async fn a_witness_that_does_not_testify_leaves_a_doubt() {
     }
     stage.http.behave(Manner::Sound);
     assert_eq!(stage.verdicts(&data, Elsewhere::Http), ["good", "good"]);
-    assert_eq!(stage.verdicts(&data, Elsewhere::Nowhere), ["good", "note"]);
+    assert_eq!(stage.verdicts(&data, Elsewhere::Nowhere), ["good", "warning"]);
 }
 
 /// The server is read-only until an operator has declared it, and notes that the witness is gone.

@@ -146,7 +146,7 @@ pub async fn download(
             let known = known.ok_or_else(nothing)?;
             let (name, media_type) = (Some(&*part.name), Some(&*part.media_type));
             let served = Served { file: &part.file, known: &known, name, media_type };
-            return Ok(serve(&gateway, &asker.caller.teamspace, served, &headers));
+            return serve(&gateway, &asker.caller.teamspace, served, &headers).await;
         }
         Some(Part::Text(_)) | None => return Err(nothing()),
     };
