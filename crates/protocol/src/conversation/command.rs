@@ -322,7 +322,10 @@ impl Command {
             }
             Command::Route(route) => {
                 let (agent, queue) = (route.goto.clone(), route.queue_in(state));
-                let directory = told(route.supervisor_in(state));
+                // Its words are those of the holder, who has a limit of its own.
+                let holder = state.map(|it| &it.holder);
+                let named = route.supervisor_in(state).into_iter().chain(holder);
+                let directory = Some(Directory::Named(named.cloned().collect()));
                 Needs { agent, queue, directory, graph: graph(), ..Needs::default() }
             }
             Command::Select { agent } => {

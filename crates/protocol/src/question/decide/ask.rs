@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::check_given;
 use crate::agent::Kind as AgentKind;
 use crate::facts::Context;
+use crate::hidden::is_blank;
 use crate::ids::AgentId;
 use crate::json;
 use crate::question::command::Ask;
@@ -73,7 +74,7 @@ fn addressee(
 }
 
 fn check_texts(ask: &Ask) -> Result<(), Rejection> {
-    if ask.text.trim().is_empty() || ask.text.len() > TEXT_BYTES_MAX {
+    if is_blank(&ask.text) || ask.text.len() > TEXT_BYTES_MAX {
         let expected = format!("text that is not blank, of at most {TEXT_BYTES_MAX} bytes");
         return invalid("text", expected);
     }
