@@ -13,7 +13,6 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use engine::ledger::seal::NotKept;
-use http_body_util::Full;
 use hyper::header::CONTENT_TYPE;
 use hyper::{Method, StatusCode};
 use protocol::canonical::Hash;
@@ -162,7 +161,7 @@ impl C2spWitness {
         let (status, kind, answer) = in_time(async {
             let request = self.call.request(Method::POST);
             let request = request.header(CONTENT_TYPE, "text/plain; charset=utf-8");
-            let mut answer = self.call.send(request, Full::new(Bytes::from(text))).await?;
+            let mut answer = self.call.send(request, Bytes::from(text)).await?;
             let kind = answer.response.headers().get(CONTENT_TYPE).cloned();
             Ok((answer.response.status(), kind, WitnessCall::text(&mut answer).await?))
         })

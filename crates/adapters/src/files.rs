@@ -5,6 +5,7 @@
 //! An upload is two files: its bytes, and a note of how many of them are durable. After a power cut
 //! only the note is believed. Names come from ids, never from what a caller calls a file.
 
+mod opening;
 #[cfg(test)]
 mod tests;
 
@@ -21,6 +22,7 @@ use protocol::ids::{FileId, TeamspaceId, UploadId};
 use sha2::{Digest, Sha256};
 
 use crate::durable;
+use opening::open;
 
 /// The folder within the data folder.
 pub const FOLDER: &str = "files";
@@ -107,14 +109,18 @@ pub fn path_of(root: &Path, teamspace: &TeamspaceId, file: &FileId) -> PathBuf {
     root.join(teamspace.as_str()).join(&digits[..2]).join(digits)
 }
 
-/// Reads and hashes a file; `None` if it is not there.
-pub fn inspect(path: &Path) -> io::Result<Option<Content>> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    content(file, u64::MAX).map(Some)
+/// Reads and hashes the first `n_bytes_max` bytes of a file below the folder `root`, and says how
+/// many it has; `None` if it is not there. What is no regular file is an error of the kind
+/// `InvalidData`.
+pub fn inspect(
+    root: &Path,
+    teamspace: &TeamspaceId,
+    file: &FileId,
+    n_bytes_max: u64,
+) -> io::Result<Option<Content>> {
+    let Some(file) = open(root, teamspace, file)? else { return Ok(None) };
+    let size_bytes = file.metadata()?.len();
+    content(file, n_bytes_max).map(|content| Some(Content { size_bytes, ..content }))
 }
 
 /// All files below the folder `root`; other things that lie there are passed over.
@@ -205,7 +211,8 @@ impl Files for FileFolder {
         n_bytes_max: usize,
     ) -> Stored<Bytes> {
         self.run(move |folder| {
-            let mut opened = File::open(folder.path(&teamspace, &file))?;
+            let opened = open(&folder.root, &teamspace, &file)?;
+            let mut opened = opened.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
             opened.seek(SeekFrom::Start(offset))?;
             let mut bytes = Vec::with_capacity(n_bytes_max);
             opened.take(n_bytes_max as u64).read_to_end(&mut bytes)?;
@@ -213,8 +220,20 @@ impl Files for FileFolder {
         })
     }
 
-    fn inspect(&self, teamspace: TeamspaceId, file: FileId) -> Stored<Option<Content>> {
-        self.run(move |folder| inspect(&folder.path(&teamspace, &file)))
+    fn size(&self, teamspace: TeamspaceId, file: FileId) -> Stored<Option<u64>> {
+        self.run(move |folder| match open(&folder.root, &teamspace, &file)? {
+            Some(file) => Ok(Some(file.metadata()?.len())),
+            None => Ok(None),
+        })
+    }
+
+    fn inspect(
+        &self,
+        teamspace: TeamspaceId,
+        file: FileId,
+        n_bytes_max: u64,
+    ) -> Stored<Option<Content>> {
+        self.run(move |folder| inspect(&folder.root, &teamspace, &file, n_bytes_max))
     }
 
     fn remove(&self, teamspace: TeamspaceId, file: FileId) -> Stored<()> {
@@ -234,24 +253,33 @@ impl Files for FileFolder {
 }
 
 /// Copies a file from one folder of files to another, durably. The copy gets its name once its
-/// bytes are those that the name says; `false` if they are not, or there is no such file.
+/// bytes are those that the name says; `false` if they are not, if they cannot be read, or if there
+/// is no such file.
 pub fn copy(from: &Path, to: &Path, teamspace: &TeamspaceId, file: &FileId) -> io::Result<bool> {
-    let (source, target) = (path_of(from, teamspace, file), path_of(to, teamspace, file));
+    let target = path_of(to, teamspace, file);
     let parts = target.parent().expect("a file is in a folder");
     durable::create_folder(to)?;
     durable::create_folder(parts.parent().expect("as deep as a teamspace"))?;
     durable::create_folder(parts)?;
     let fresh = target.with_added_extension("new");
     remove(&fresh)?;
-    let mut bytes = match File::open(&source) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+    let mut bytes = match open(from, teamspace, file) {
+        Ok(Some(bytes)) => Source(bytes),
+        Ok(None) => return Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => return Ok(false),
         Err(error) => return Err(error),
     };
     let mut options = OpenOptions::new();
     let mut copied =
         options.read(true).write(true).create_new(true).mode(durable::PRIVATE).open(&fresh)?;
-    io::copy(&mut bytes, &mut copied)?;
+    match io::copy(&mut bytes, &mut copied) {
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            remove(&fresh)?;
+            return Ok(false);
+        }
+        Err(error) => return Err(error),
+    }
     copied.sync_all()?;
     copied.seek(SeekFrom::Start(0))?;
     if FileId::of_digest(&content(copied, u64::MAX)?.digest) != *file {
@@ -260,6 +288,19 @@ pub fn copy(from: &Path, to: &Path, teamspace: &TeamspaceId, file: &FileId) -> i
     }
     durable::rename(&fresh, &target)?;
     Ok(true)
+}
+
+/// A file whose bytes may not be readable any more, which is no fault of the place for the copy.
+struct Source(File);
+
+impl Read for Source {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.0.read(buffer);
+        read.map_err(|error| match error.kind() == io::ErrorKind::Interrupted {
+            true => error,
+            false => io::Error::new(io::ErrorKind::InvalidData, error),
+        })
+    }
 }
 
 fn content(file: File, n_bytes_max: u64) -> io::Result<Content> {

@@ -1,19 +1,17 @@
 //! A witness over HTTP: one object at a URL that holds the newest checkpoint of a ledger. `GET`
 //! reads it and `PUT` replaces it, under the condition that no other server has replaced it since,
-//! so any server that stores files can be a witness, and so can an object store behind a bearer
-//! token.
+//! so any server that stores files can be a witness, and so can an object store.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
 use bytes::Bytes;
 use engine::ledger::seal::NotKept;
-use http_body_util::{Empty, Full};
 use hyper::header::{CONTENT_TYPE, ETAG, HeaderValue, IF_MATCH, IF_NONE_MATCH};
 use hyper::{Method, StatusCode};
 
 use crate::checkpoint_file::{NEWEST_FILE, part_name, size_of};
-use crate::witness_call::{Failure, SettingError, Settings, WitnessCall, answers, in_time};
+use crate::witness_call::{Failure, SettingError, Settings, WitnessCall, in_time};
 
 /// The latest notes that this server read or sent. A slow network may deliver one long after it
 /// was sent; at a note each second this is a minute.
@@ -40,6 +38,16 @@ struct Found {
     note: Option<String>,
     /// Names this version of it, if the server does.
     tag: Option<HeaderValue>,
+}
+
+/// How the witness answers a note.
+#[derive(Debug)]
+enum Put {
+    Done,
+    /// Another version is there.
+    ConditionFailed,
+    /// Another write may be under way.
+    Conflict(Failure),
 }
 
 impl HttpWitness {
@@ -75,17 +83,16 @@ impl HttpWitness {
         self.check_known(found.note.as_ref())?;
         // If this fails, the note may be there all the same, now or later.
         self.remember(note);
-        match self.put(note, &found).await? {
-            status if status.is_success() => {
+        let refused = match self.put(note, &found).await? {
+            Put::Done => {
                 self.note_kept(note);
-                Ok(())
+                return Ok(());
             }
-            StatusCode::PRECONDITION_FAILED | StatusCode::CONFLICT => {
-                self.check_known(self.find().await?.note.as_ref())?;
-                Err(Failure("refuses a condition that holds".to_owned()).into())
-            }
-            status => Err(answers(status).into()),
-        }
+            Put::ConditionFailed => Failure("refuses a condition that holds".to_owned()),
+            Put::Conflict(failure) => failure,
+        };
+        self.check_known(self.find().await?.note.as_ref())?;
+        Err(refused.into())
     }
 
     fn check_known(&self, found: Option<&String>) -> Result<(), NotKept> {
@@ -118,11 +125,14 @@ impl HttpWitness {
     async fn find(&self) -> Result<Found, Failure> {
         in_time(async {
             let request = self.call.request(Method::GET);
-            let mut answer = self.call.send(request, Empty::<Bytes>::new()).await?;
+            let mut answer = self.call.send(request, Bytes::new()).await?;
             match answer.response.status() {
                 StatusCode::OK => {}
-                StatusCode::NOT_FOUND => return Ok(Found { note: None, tag: None }),
-                status => return Err(answers(status)),
+                StatusCode::NOT_FOUND => {
+                    self.call.check_missing(&mut answer).await?;
+                    return Ok(Found { note: None, tag: None });
+                }
+                _ => return Err(self.call.refusal(&mut answer).await),
             }
             let tag = answer.response.headers().get(ETAG).cloned();
             // A weak tag fits no condition.
@@ -132,7 +142,7 @@ impl HttpWitness {
         .await
     }
 
-    async fn put(&self, note: &str, found: &Found) -> Result<StatusCode, Failure> {
+    async fn put(&self, note: &str, found: &Found) -> Result<Put, Failure> {
         let request = self.call.request(Method::PUT);
         let request = request.header(CONTENT_TYPE, "text/plain; charset=utf-8");
         let request = match found {
@@ -141,7 +151,16 @@ impl HttpWitness {
             // The server has no versions, and the comparison above must do.
             Found { note: Some(_), tag: None } => request,
         };
-        let body = Full::new(Bytes::from(note.to_owned()));
-        in_time(async { Ok(self.call.send(request, body).await?.response.status()) }).await
+        let body = Bytes::from(note.to_owned());
+        in_time(async {
+            let mut answer = self.call.send(request, body).await?;
+            match answer.response.status() {
+                status if status.is_success() => Ok(Put::Done),
+                StatusCode::PRECONDITION_FAILED => Ok(Put::ConditionFailed),
+                StatusCode::CONFLICT => Ok(Put::Conflict(self.call.refusal(&mut answer).await)),
+                _ => Err(self.call.refusal(&mut answer).await),
+            }
+        })
+        .await
     }
 }

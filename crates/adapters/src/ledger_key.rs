@@ -90,10 +90,27 @@ pub fn mark_rows_signed(folder: &Path) -> Result<(), KeyError> {
     write(&path, &marked, durable::PRIVATE)
 }
 
-/// The key of the rows, if they were signed with the key of the folder and the caller can read it.
-pub fn row_key(folder: &Path) -> Option<RowKey> {
-    let line = key_line(folder).ok().flatten()?;
-    line.has_signed_rows.then(|| named(&line.seed).row_key())
+/// The key of the rows, as an auditor finds it.
+#[derive(Debug, Default)]
+pub enum FoundRowKey {
+    /// The auditor has no key, and cannot check rows.
+    #[default]
+    Absent,
+    /// The key does not say that rows were signed with it.
+    Unmarked,
+    Known(RowKey),
+    /// There is a file, and it holds no key or cannot be read.
+    Invalid(KeyError),
+}
+
+/// The key of the rows in a folder.
+pub fn row_key(folder: &Path) -> FoundRowKey {
+    match key_line(folder) {
+        Ok(None) => FoundRowKey::Absent,
+        Ok(Some(line)) if line.has_signed_rows => FoundRowKey::Known(named(&line.seed).row_key()),
+        Ok(Some(_)) => FoundRowKey::Unmarked,
+        Err(error) => FoundRowKey::Invalid(error),
+    }
 }
 
 /// What stands before the seed once rows are signed, and how they are.
@@ -213,8 +230,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let made = open(folder.path(), || [7; 32]).unwrap();
         assert!(!has_signed_rows(folder.path()).unwrap());
+        assert!(matches!(row_key(folder.path()), FoundRowKey::Unmarked));
         mark_rows_signed(folder.path()).unwrap();
-        assert!(has_signed_rows(folder.path()).unwrap() && row_key(folder.path()).is_some());
+        assert!(has_signed_rows(folder.path()).unwrap());
+        assert!(matches!(row_key(folder.path()), FoundRowKey::Known(_)));
         let key = folder.path().join(KEY_FILE);
         let marked = fs::read_to_string(&key).unwrap();
         let loaded = open(folder.path(), || unreachable!("there is a key already")).unwrap();
@@ -233,7 +252,8 @@ mod tests {
             fs::write(&key, &changed).unwrap();
             let error = open(folder.path(), || unreachable!("there is a key already")).unwrap_err();
             assert!(matches!(error, KeyError::Unreadable { .. }), "{changed:?}: {error}");
-            assert!(has_signed_rows(folder.path()).is_err() && row_key(folder.path()).is_none());
+            assert!(has_signed_rows(folder.path()).is_err());
+            assert!(matches!(row_key(folder.path()), FoundRowKey::Invalid(_)), "{changed:?}");
         }
     }
 

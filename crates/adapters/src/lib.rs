@@ -8,8 +8,9 @@
 //! 1. [`audit_log`]: the ledger as `handoffs.jsonl`, one file for each teamspace.
 //! 2. [`ledger_key`], [`checkpoint_file`]: the key that signs checkpoints, and where they are kept
 //!    outside the database; [`remote_witness`]: the same over a network, as an object
-//!    ([`http_witness`]) or by C2SP's protocol ([`c2sp_witness`]). [`witness_records`]: what we
-//!    remember as a witness of others. [`aaep_keys`]: the keys that sign our manifest.
+//!    ([`http_witness`]) or by C2SP's protocol ([`c2sp_witness`]). [`s3_signature`],
+//!    [`s3_refusal`]: what an object store asks for. [`witness_records`]: what we remember as a
+//!    witness of others. [`aaep_keys`]: the keys that sign our manifest.
 //! 3. [`artifacts`]: what is behind the paths and URLs of a package. [`workq`]: the work queue
 //!    whose items follow a task. [`effect_runner`] runs the effects of the engine's outbox.
 //! 4. [`files`]: the bytes of stored files.
@@ -27,6 +28,8 @@ pub mod http_witness;
 pub mod ledger_key;
 pub mod message_archive;
 pub mod remote_witness;
+pub mod s3_refusal;
+pub mod s3_signature;
 pub mod webhook;
 pub mod witness_call;
 pub mod witness_records;

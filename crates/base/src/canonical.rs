@@ -90,7 +90,7 @@ pub fn sha256(parts: &[&[u8]]) -> Hash {
     hasher.finalize().into()
 }
 
-/// HMAC-SHA-256 (RFC 2104). Our keys are never longer than a block.
+/// HMAC-SHA-256 (RFC 2104).
 pub fn hmac(key: &[u8; 32], parts: &[&[u8]]) -> Hash {
     HmacKey::new(key).sign(parts)
 }
@@ -109,7 +109,10 @@ impl fmt::Debug for HmacKey {
 }
 
 impl HmacKey {
-    pub fn new(key: &[u8; 32]) -> Self {
+    /// A key of any length. One that is longer than a block is hashed first, as RFC 2104 says.
+    pub fn new(key: &[u8]) -> Self {
+        let hashed = Sha256::digest(key);
+        let key = if key.len() > BLOCK_BYTES { hashed.as_slice() } else { key };
         let padded = |byte: u8| {
             let mut block = [byte; BLOCK_BYTES];
             for (padded, key) in block.iter_mut().zip(key) {
@@ -318,6 +321,31 @@ mod tests {
 
     use super::*;
     use crate::json::{Bounds, parse};
+
+    /// Cases 1, 2 and 6 of RFC 4231: keys that are short, shorter, and longer than a block.
+    #[test]
+    fn hmacs_are_those_of_the_rfc() {
+        for (key, message, expected) in [
+            (
+                &[0x0b; 20][..],
+                "Hi There",
+                "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7",
+            ),
+            (
+                b"Jefe",
+                "what do ya want for nothing?",
+                "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
+            ),
+            (
+                &[0xaa; 131],
+                "Test Using Larger Than Block-Size Key - Hash Key First",
+                "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54",
+            ),
+        ] {
+            let key = HmacKey::new(key);
+            assert_eq!(hex(&key.sign(&[message.as_bytes()])), expected, "{message}");
+        }
+    }
 
     #[test]
     fn the_examples_of_the_rfc() {

@@ -23,17 +23,35 @@ use serde_json::{Value, json};
 use crate::json::INTEGER_MAX;
 use crate::time::Span;
 
-/// At least one character that is not white space.
-pub const NOT_BLANK: &str = r"\S";
+/// Characters that show nothing, or no more than a space, inside a class of a pattern. Those beyond
+/// U+FFFF cannot be written there in a way that all readers of patterns know.
+macro_rules! shows_nothing {
+    () => {
+        concat!(
+            r"\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180B-\u180F\u200B-\u200F\u202A-\u202E",
+            r"\u2060-\u206F\u2800\u2D7F\u3164\uFE00-\uFE0F\uFEFF\uFFA0\uFFF0-\uFFFB"
+        )
+    };
+}
+
+/// For other patterns of text that is not blank.
+pub const SHOWS_NOTHING: &str = shows_nothing!();
+
+/// At least one character that can be seen.
+pub const NOT_BLANK: &str = concat!(r"[^\s", shows_nothing!(), "]");
 
 /// Not blank, and without line breaks, tabs and other controls.
-pub const LINE: &str = r"^[^\x00-\x1F\x7F-\x9F]*[^\s\x00-\x1F\x7F-\x9F][^\x00-\x1F\x7F-\x9F]*$";
+pub const LINE: &str = concat!(
+    r"^[^\x00-\x1F\x7F-\x9F]*[^\s\x00-\x1F\x7F-\x9F",
+    shows_nothing!(),
+    r"][^\x00-\x1F\x7F-\x9F]*$"
+);
 
 /// The same, but blank or empty text is allowed.
 const ONE_LINE_OR_NONE: &str = r"^[^\x00-\x1F\x7F-\x9F]*$";
 
 /// What people write in a chat: not blank, with any characters but U+0000.
-const SPEECH: &str = r"^[^\x00]*[^\s\x00][^\x00]*$";
+const SPEECH: &str = concat!(r"^[^\x00]*[^\s\x00", shows_nothing!(), r"][^\x00]*$");
 
 /// The settings from which all our schemas are generated.
 pub fn settings() -> SchemaSettings {

@@ -94,6 +94,17 @@ pub fn make_members_visible(members: &mut Map<String, Value>) {
     }
 }
 
+/// Whether a text has nothing that a reader could see: white space, and characters that show
+/// nothing, however often.
+pub fn is_blank(text: &str) -> bool {
+    text.chars().all(|character| character.is_whitespace() || shows_nothing(character))
+}
+
+/// Whether a character shows nothing, or no more than a space. Its neighbours may need it.
+pub fn shows_nothing(character: char) -> bool {
+    is_blank_character(character) || is_format(character)
+}
+
 /// True of nearly all text, which then needs no closer look.
 fn is_plain(text: &str) -> bool {
     let is_plain = |byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
@@ -102,27 +113,33 @@ fn is_plain(text: &str) -> bool {
 
 /// Whether a character is hidden, unless its neighbours need it.
 fn is_suspect(character: char) -> bool {
-    let is_blank = matches!(
-        character,
-        // Fillers, which show nothing or a space.
-        '\u{00AD}' | '\u{034F}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}'
-            | '\u{2800}' | '\u{2D7F}' | '\u{3164}' | '\u{FFA0}' | '\u{16FE4}' | '\u{1D159}'
-            // Variation selectors.
-            | '\u{180B}'..='\u{180F}' | '\u{FE00}'..='\u{FE0F}'
-    );
-    let is_format = matches!(
-        character,
-        '\u{061C}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}'
-            | '\u{FEFF}' | '\u{FFF0}'..='\u{FFFB}' | '\u{13430}'..='\u{1345F}'
-            | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E0FFF}'
-    );
     // Private use: most fonts show nothing, or the same box for all.
     let is_private = matches!(
         character,
         '\u{E000}'..='\u{F8FF}' | '\u{FDD0}'..='\u{FDEF}' | '\u{F0000}'..='\u{10FFFF}'
     ) || u32::from(character) & 0xFFFE == 0xFFFE;
     // A lone carriage return overwrites its line in a terminal.
-    is_blank || is_format || is_private || character == '\r' || is_forbidden(character)
+    shows_nothing(character) || is_private || character == '\r' || is_forbidden(character)
+}
+
+fn is_blank_character(character: char) -> bool {
+    matches!(
+        character,
+        // Fillers, which show nothing or a space.
+        '\u{00AD}' | '\u{034F}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}'
+            | '\u{2800}' | '\u{2D7F}' | '\u{3164}' | '\u{FFA0}' | '\u{16FE4}' | '\u{1D159}'
+            // Variation selectors.
+            | '\u{180B}'..='\u{180F}' | '\u{FE00}'..='\u{FE0F}'
+    )
+}
+
+fn is_format(character: char) -> bool {
+    matches!(
+        character,
+        '\u{061C}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}'
+            | '\u{FEFF}' | '\u{FFF0}'..='\u{FFFB}' | '\u{13430}'..='\u{1345F}'
+            | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E0FFF}'
+    )
 }
 
 fn is_hidden(characters: &[char], at: usize, is_leftward: bool) -> bool {

@@ -15,6 +15,58 @@ pub fn letters(text: &str) -> String {
     seen.chars().map(plain_letter).filter(|letter| letter.is_alphanumeric()).collect()
 }
 
+/// A text in one form for each character, such as one width, and without marks on letters that have
+/// no form with that mark.
+pub fn plain(text: &str) -> String {
+    text.nfkc().filter(|character| !is_mark(*character)).collect()
+}
+
+/// A text with each letter as a person sees it: without case, accents, style and script. What is
+/// between the letters stays as it is.
+pub fn seen(text: &str) -> String {
+    let bare = text.nfkd().filter(|character| !is_mark(*character));
+    let latin = bare.map(|character| match character.is_ascii() || is_unlike_latin(character) {
+        true => character,
+        false => latin(character).unwrap_or(character),
+    });
+    let small: Vec<char> = latin.flat_map(char::to_lowercase).collect();
+    let is_letter = |at: Option<usize>| {
+        at.and_then(|at| small.get(at)).is_some_and(|character| character.is_alphabetic())
+    };
+    let numbered = small.iter().enumerate();
+    let seen = numbered.map(|(at, character)| match character {
+        // In a number it is what it is.
+        '1' | '|' if !is_letter(at.checked_sub(1)) && !is_letter(Some(at + 1)) => *character,
+        other => plain_letter(*other),
+    });
+    seen.nfc().collect()
+}
+
+/// Whether a character is shown on the letter before it.
+fn is_mark(character: char) -> bool {
+    matches!(
+        character,
+        '\u{300}'..='\u{36f}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}'
+            | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}'
+    )
+}
+
+/// The Latin letter that a letter of another script looks like.
+fn latin(letter: char) -> Option<char> {
+    let of = |letter: char| {
+        let seen: String = skeleton(letter.encode_utf8(&mut [0; 4])).collect();
+        let mut seen = seen.chars();
+        let only = seen.next().filter(|it| it.is_ascii_alphanumeric());
+        only.filter(|_| seen.next().is_none())
+    };
+    of(letter).or_else(|| letter.to_lowercase().next().and_then(of))
+}
+
+/// Scripts whose letters are not taken for Latin ones: they are left alone, which is faster.
+fn is_unlike_latin(character: char) -> bool {
+    matches!(character, '\u{3000}'..='\u{9fff}' | '\u{ac00}'..='\u{d7ff}')
+}
+
 /// A single stroke is one letter, and small capitals are small letters.
 fn plain_letter(letter: char) -> char {
     match letter {
@@ -32,6 +84,21 @@ fn plain_letter(letter: char) -> char {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_is_seen_letter_by_letter() {
+        for (text, expected) in [
+            ("I will pay 10 or 1.", "i wiii pay 10 or 1."),
+            ("transferr1ng", "transferring"),
+            ("Tr\u{430}nsf\u{435}rring you, \u{456}t", "transferring you, it"),
+            ("\u{1d42d}rans", "trans"),
+            ("TRANS: \u{422}\u{420}\u{410}", "trans: tpa"),
+            ("tra\u{332}ns \u{e9}t\u{e9}", "trans ete"),
+            ("担当者に。がか", "担当者に。がか"),
+        ] {
+            assert_eq!(seen(text), expected, "{text}");
+        }
+    }
 
     #[test]
     fn what_looks_alike_has_the_same_letters() {

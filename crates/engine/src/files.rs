@@ -6,20 +6,18 @@
 //! stop it half-way.
 
 pub mod admission;
+pub mod damage;
 mod looking;
+pub mod reading;
 pub mod removing;
 mod uploading;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use bytes::Bytes;
-use protocol::caller::Caller;
-use protocol::file::File;
 use protocol::ids::{FileId, TeamspaceId, UploadId};
 use protocol::ledger::{Stream, Subject};
-use protocol::step::State;
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 
 use crate::Engine;
@@ -65,6 +63,9 @@ pub enum FileError {
     NotComplete { offset: u64, size_bytes: u64 },
     #[error("the bytes are {actual}")]
     OtherBytes { actual: FileId },
+    /// Its bytes are gone or not those of its name. It is refused until they are right again.
+    #[error("the stored bytes of the file are damaged")]
+    Damaged,
     #[error("the folder of the files failed")]
     Folder(#[from] io::Error),
     #[error(transparent)]
@@ -85,12 +86,15 @@ pub(crate) struct Shelf {
     of_files: Turns,
     of_uploads: Turns,
     open: Mutex<HashMap<UploadId, Upload>>,
+    /// Files that were found to be damaged, at most all.
+    damaged: Mutex<HashSet<(TeamspaceId, FileId)>>,
 }
 
 impl Shelf {
     pub fn new(folder: Arc<dyn Files>, bytes_max: u64) -> Self {
         let (of_files, of_uploads) = (Turns::default(), Turns::default());
-        Self { folder, bytes_max, of_files, of_uploads, open: Mutex::default() }
+        let (open, damaged) = (Mutex::default(), Mutex::default());
+        Self { folder, bytes_max, of_files, of_uploads, open, damaged }
     }
 
     fn open(&self) -> MutexGuard<'_, HashMap<UploadId, Upload>> {
@@ -145,47 +149,6 @@ impl Engine {
 impl FileShelf<'_> {
     fn shelf(self) -> Result<Arc<Shelf>, FileError> {
         self.engine.shelf.clone().ok_or(FileError::NoFile)
-    }
-
-    /// The record of a file whose bytes are kept, if the caller may read it under its own name:
-    /// what it stored and has not used yet, and what the newest readable references name. An
-    /// unknown file and one that the caller may not read are the same.
-    pub async fn readable(self, caller: &Caller, file: &FileId) -> Result<File, FileError> {
-        let known = self.kept(&caller.teamspace, file).await?.ok_or(FileError::NoFile)?;
-        let now = self.engine.clock.now();
-        if known.is_upload_of(&caller.principal.to_string(), now) {
-            return Ok(known);
-        }
-        match self.engine.may_read_any(caller, &known.referring()).await? {
-            true => Ok(known),
-            false => Err(FileError::NoFile),
-        }
-    }
-
-    /// The record of a file whose bytes are kept. Whether a caller may know it is not asked.
-    pub async fn kept(
-        self,
-        teamspace: &TeamspaceId,
-        file: &FileId,
-    ) -> Result<Option<File>, StoreError> {
-        let state = self.engine.read().current(&stream(teamspace, file)).await?;
-        let known = state.as_deref().and_then(State::as_file).cloned();
-        Ok(known.filter(File::is_kept))
-    }
-
-    /// Some bytes of a file, for a caller that was found to be a reader.
-    pub async fn read(
-        self,
-        teamspace: &TeamspaceId,
-        file: &FileId,
-        offset: u64,
-    ) -> Result<Bytes, FileError> {
-        let folder = Arc::clone(&self.shelf()?.folder);
-        let read = folder.read(teamspace.clone(), file.clone(), offset, READ_BYTES).await;
-        read.map_err(|error| {
-            let is_missing = error.kind() == io::ErrorKind::NotFound;
-            if is_missing { FileError::NoFile } else { error.into() }
-        })
     }
 }
 

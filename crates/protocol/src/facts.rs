@@ -69,6 +69,8 @@ pub struct Facts {
     pub may_read_any: bool,
     /// What the entry records that is to be erased; `None` if it was erased before.
     pub entry: Option<Box<Event>>,
+    /// The requested line of the transcript; `None` if there is none, or if it was erased.
+    pub line: Option<Box<Event>>,
 }
 
 impl Facts {

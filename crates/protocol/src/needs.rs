@@ -38,6 +38,8 @@ pub struct Needs {
     pub any_readable: Vec<Subject>,
     /// The entry of the stream that is to be erased.
     pub entry: Option<u64>,
+    /// The line of the transcript, by its number, about which the command says something.
+    pub line: Option<u64>,
 }
 
 /// Which queue is meant.

@@ -109,8 +109,8 @@ pub enum Rejection {
     #[error("a bearer has at most {n_max} webhooks; remove one first")]
     TooManyWebhooks { n_max: u16 },
 
-    #[error("queue: expected a queue; this teamspace has no default one")]
-    NoDefaultQueue,
+    #[error("{field}: expected a queue; this teamspace has no default one")]
+    NoDefaultQueue { field: &'static str },
 
     #[error("{}", describe_closed_queue(.field, .queue, *.opens_at))]
     QueueClosed { field: &'static str, queue: AgentId, opens_at: Option<Time> },
@@ -212,7 +212,7 @@ impl Rejection {
             Rejection::NoCapacity { .. } => "no_capacity",
             Rejection::TooManySubscriptions { .. } => "too_many_subscriptions",
             Rejection::TooManyWebhooks { .. } => "too_many_webhooks",
-            Rejection::NoDefaultQueue => "no_default_queue",
+            Rejection::NoDefaultQueue { .. } => "no_default_queue",
             Rejection::QueueClosed { .. } => "queue_closed",
             Rejection::EventRefused { flaws, .. } => {
                 flaws.first().map_or("schema_invalid", |flaw| flaw.tier.code())
@@ -267,8 +267,9 @@ impl Rejection {
             Rejection::OtherQuestion => Some("hash"),
             Rejection::NotSelectable { .. } => Some("agent_id"),
             Rejection::HandoffLoop { .. } => Some("goto"),
-            Rejection::NoDefaultQueue => Some("queue"),
-            Rejection::QueueClosed { field, .. } => Some(field),
+            Rejection::NoDefaultQueue { field } | Rejection::QueueClosed { field, .. } => {
+                Some(field)
+            }
             Rejection::EventRefused { flaws, .. } => flaws.first().map(|flaw| flaw.field.as_str()),
             Rejection::QuotaReached { quota, .. }
             | Rejection::LargerThanQuota { quota, .. }

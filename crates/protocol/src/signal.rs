@@ -8,6 +8,7 @@
 
 pub mod lexicon;
 pub mod promise;
+pub mod reading;
 pub mod rules;
 pub mod score;
 

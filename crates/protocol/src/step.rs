@@ -220,7 +220,8 @@ pub fn step(
         | Command::Fork(_) => None,
     };
     let mut then = derived::then(then, state, &next);
-    then.extend(derived::to_files(stream, command, &events, context.facts, &then));
+    let facts = context.facts;
+    then.extend(derived::to_files(stream, command, &events, facts, document.as_ref(), &then));
     Ok(Change {
         disarm,
         arm,

@@ -56,9 +56,9 @@ pub use audit_rows::{
 };
 pub use derived_rows::{HoldRow, OutboxRow, OutcomeRow, PartyRow};
 use reader::Readers;
-pub use reader::{Migrated, ReadOnly};
+pub use reader::{Migrated, Pace, ReadOnly};
 pub use sign::sign_rows;
-pub use transfer_rows::{StoredTransfer, TransferColumns};
+pub use transfer_rows::{StoredTransfer, TransferColumns, TransferEntries};
 pub use usage_rows::KeptFile;
 use writer::Writer;
 

@@ -17,6 +17,7 @@ mod import;
 mod jsonl;
 mod notes;
 mod outcomes;
+pub mod pacer;
 mod report;
 pub mod scrub;
 mod session_holds;
@@ -36,6 +37,7 @@ pub use export::{Exported, export};
 pub use import::verify_export;
 pub use notes::Beside;
 pub use report::{Finding, Fork, Report};
+pub use store::sqlite::Pace;
 pub use tail::{Tail, human_line, tail};
 
 /// Where the ledger is.
@@ -66,8 +68,18 @@ pub fn verify(
     options: &Options,
     progress: Progress<'_>,
 ) -> anyhow::Result<Report> {
+    verify_at_pace(source, options, None, progress)
+}
+
+/// As [`verify`]. The pace is told of every row that is read of a data folder.
+pub fn verify_at_pace(
+    source: &Source,
+    options: &Options,
+    pace: Option<Pace>,
+    progress: Progress<'_>,
+) -> anyhow::Result<Report> {
     match source {
-        Source::Data(folder) => data::verify(folder, options, progress),
+        Source::Data(folder) => data::verify(folder, options, pace, progress),
         Source::Export(path) => {
             let cannot = || format!("cannot read {}", path.display());
             let file = File::open(path).with_context(cannot)?;

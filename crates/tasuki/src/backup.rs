@@ -7,6 +7,7 @@ mod stored;
 
 use std::path::{Path, PathBuf};
 
+use adapters::ledger_key::FoundRowKey;
 use adapters::{checkpoint_file, durable, ledger_key};
 use anyhow::{Context, Result, bail};
 use protocol::time::Time;
@@ -15,9 +16,10 @@ use store::sqlite::ReadOnly;
 
 use crate::audit::{self, Beside, Report};
 use files::{Beginning, FileNames};
-use stored::StoredFiles;
+use stored::{Copied, StoredFiles};
 
 pub use restore::{Old, Restored, restore};
+pub use stored::Damaged;
 
 /// Whether the signing key goes along.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +53,16 @@ pub struct Made {
     /// Files whose bytes lie beside the database, and their bytes.
     pub n_files: u64,
     pub n_file_bytes: u64,
+    /// Stored files that are damaged and were left out, as teamspace and name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+}
+
+/// What goes into a backup besides the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Contents {
+    pub key: SigningKey,
+    pub damaged: Damaged,
 }
 
 /// A copy that does not match the checkpoints.
@@ -67,7 +79,7 @@ pub struct NotSound {
 pub fn make(
     data: &Path,
     to: &Path,
-    key: SigningKey,
+    contents: Contents,
     now: Time,
     progress: Progress<'_>,
 ) -> Result<Made> {
@@ -75,8 +87,12 @@ pub fn make(
     // First: the files beside the database are written after the entries they refer to.
     let cannot = || format!("cannot read {}", data.display());
     let newest = checkpoint_file::newest(data).with_context(cannot)?;
-    let beside = Beside { newest, log: None, ..Beside::read(data).with_context(cannot)? };
-    let signing_key = match key {
+    let mut beside = Beside { newest, log: None, ..Beside::read(data).with_context(cannot)? };
+    // A garbled key must not keep the ledger from being saved; `tasuki audit verify` names it.
+    if let FoundRowKey::Invalid(_) | FoundRowKey::Unmarked = beside.row_key {
+        beside.row_key = FoundRowKey::Absent;
+    }
+    let signing_key = match contents.key {
         SigningKey::Apart => None,
         SigningKey::Along => {
             let path = data.join(ledger_key::KEY_FILE);
@@ -94,14 +110,16 @@ pub fn make(
     database.copy_to(beginning.path(), copying).with_context(cannot)?;
     beginning.sync().with_context(cannot)?;
     let report = verify(beginning.path(), &beside, progress)?;
-    let (n_files, n_file_bytes) =
-        stored.finish(&ReadOnly::open_file(beginning.path())?.kept_files()?)?;
+    let kept = ReadOnly::open_file(beginning.path())?.kept_files()?;
+    let Copied { n_files, n_bytes: n_file_bytes, missing } =
+        stored.finish(&kept, contents.damaged)?;
     let digest = files::digest(beginning.path()).with_context(cannot)?;
     let file_name = target.file_name().unwrap_or_default().to_string_lossy();
     let public = [
         (&names.checkpoint, beside.newest),
         (&names.public_key, beside.key),
         (&names.digest, Some(format!("{digest}  {file_name}\n"))),
+        (&names.missing, (!missing.is_empty()).then(|| missing.join("\n") + "\n")),
     ];
     for (path, text) in public {
         if let Some(text) = text {
@@ -114,7 +132,8 @@ pub fn make(
     let n_bytes = beginning.n_bytes().with_context(cannot)?;
     beginning.finish(&target)?;
     let Report { n_entries, n_sealed, .. } = report;
-    Ok(Made { file: target, made_at: now, n_entries, n_sealed, n_bytes, n_files, n_file_bytes })
+    let (file, made_at) = (target, now);
+    Ok(Made { file, made_at, n_entries, n_sealed, n_bytes, n_files, n_file_bytes, missing })
 }
 
 fn target(to: &Path, now: Time) -> Result<PathBuf> {

@@ -8,6 +8,7 @@ mod backup_commands;
 mod callback;
 mod chat;
 mod conversation;
+mod conversation_reads;
 mod conversation_score;
 mod conversation_story;
 pub mod demo;

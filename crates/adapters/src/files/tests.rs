@@ -1,10 +1,16 @@
 //! The folder alone: uploads that are cut short, files, and copies.
 
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+
 use bytes::Bytes;
 use engine::ports::files::{Content, Files, Upload};
 use protocol::file::Image;
 use protocol::ids::{FileId, TeamspaceId};
 use protocol::time::Time;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::{FileFolder, copy, inspect, list, path_of};
 
@@ -53,11 +59,11 @@ async fn a_file_is_read_listed_and_removed_by_its_name() {
     }
     assert_eq!(folder.list().await.unwrap(), [(teamspace.clone(), file.clone())], "once");
     let other: TeamspaceId = "other".parse().unwrap();
-    assert!(folder.inspect(other, file.clone()).await.unwrap().is_none());
+    assert!(folder.inspect(other, file.clone(), 99).await.unwrap().is_none());
     for _ in 0..2 {
         folder.remove(teamspace.clone(), file.clone()).await.unwrap();
     }
-    assert!(folder.inspect(teamspace.clone(), file.clone()).await.unwrap().is_none());
+    assert!(folder.inspect(teamspace.clone(), file.clone(), 99).await.unwrap().is_none());
     assert!(folder.read(teamspace, file, 0, 1).await.is_err());
 }
 
@@ -71,11 +77,11 @@ async fn an_upload_outlives_the_process_and_is_hidden_from_other_teamspaces() {
     assert_eq!(folder.upload("other".parse().unwrap(), id).await.unwrap(), None);
     let incoming = data.path().join("files/.incoming");
     for left_over in ["00000000-0000-4000-8000-000000000009", "x.json", "x.json.new"] {
-        std::fs::write(incoming.join(left_over), "{").unwrap();
+        fs::write(incoming.join(left_over), "{").unwrap();
     }
     assert_eq!(folder.uploads().await.unwrap(), std::slice::from_ref(&upload));
     assert_eq!(folder.open_uploads().unwrap(), std::slice::from_ref(&upload));
-    assert_eq!(std::fs::read_dir(&incoming).unwrap().count(), 2, "its bytes and its note");
+    assert_eq!(fs::read_dir(&incoming).unwrap().count(), 2, "its bytes and its note");
     folder.drop_upload(upload.clone(), false).await.unwrap();
     assert_eq!(folder.upload(teamspace.clone(), id).await.unwrap(), Some(upload.clone()));
     folder.drop_upload(upload, true).await.unwrap();
@@ -98,7 +104,7 @@ async fn an_upload_that_became_a_file_has_no_bytes_of_its_own_after_a_start() {
         "a retry of `finish` finds it"
     );
     assert!(!bytes.exists());
-    let kept = folder.inspect(done.teamspace, file).await.unwrap();
+    let kept = folder.inspect(done.teamspace, file, 99).await.unwrap();
     assert_eq!(kept.map(|content| content.size_bytes), Some(11));
 }
 
@@ -111,12 +117,59 @@ async fn a_copy_has_the_bytes_of_its_name_or_is_none() {
     assert!(copy(&from, &to, &upload.teamspace, &file).unwrap());
     assert_eq!(list(&to).unwrap(), [(upload.teamspace.clone(), file.clone())]);
     let path = path_of(&from, &upload.teamspace, &file);
-    std::fs::write(&path, "other bytes").unwrap();
-    assert_ne!(FileId::of_digest(&inspect(&path).unwrap().unwrap().digest), file);
+    fs::write(&path, "other bytes").unwrap();
+    let changed = inspect(&from, &upload.teamspace, &file, 99).unwrap().unwrap();
+    assert_ne!(FileId::of_digest(&changed.digest), file);
     let again = data.path().join("again");
     assert!(!copy(&from, &again, &upload.teamspace, &file).unwrap());
     assert_eq!(list(&again).unwrap(), []);
     // Storing the bytes again repairs the file.
     stored(&folder, 2).await;
     assert!(copy(&from, &again, &upload.teamspace, &file).unwrap());
+}
+
+/// Puts something in place of a file, which lies aside.
+type Put = fn(&Path, &Path);
+
+/// What lies behind a link may be a secret, and a pipe has no end.
+#[tokio::test]
+async fn only_a_regular_file_in_its_folders_is_read() {
+    let data = tempfile::tempdir().unwrap();
+    let folder = FileFolder::open(data.path()).unwrap();
+    let (upload, file) = stored(&folder, 1).await;
+    let root = data.path().join("files");
+    let path = path_of(&root, &upload.teamspace, &file);
+    let parts = path.parent().unwrap().to_owned();
+    let aside = data.path().join("aside");
+    let wrongs: [(&str, Put); 5] = [
+        ("a link to the same bytes", |aside, path| symlink(aside.join("file"), path).unwrap()),
+        ("a link in place of its folder", |aside, path| {
+            let parts = path.parent().unwrap();
+            fs::rename(aside.join("file"), path).unwrap();
+            fs::rename(parts, aside.join("parts")).unwrap();
+            symlink(aside.join("parts"), parts).unwrap();
+        }),
+        ("a folder", |_, path| fs::create_dir(path).unwrap()),
+        ("a pipe", |_, path| {
+            mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        }),
+        ("a socket", |_, path| drop(UnixListener::bind(path).unwrap())),
+    ];
+    for (what, put) in wrongs {
+        let _ = fs::remove_dir_all(&aside);
+        fs::create_dir(&aside).unwrap();
+        let _ = fs::remove_file(&parts);
+        let _ = fs::remove_dir_all(&parts);
+        let (_, file) = stored(&folder, 1).await;
+        fs::rename(&path, aside.join("file")).unwrap();
+        put(&aside, &path);
+        let (teamspace, kind) = (upload.teamspace.clone(), std::io::ErrorKind::InvalidData);
+        let read = folder.read(teamspace.clone(), file.clone(), 0, 9).await.unwrap_err();
+        let size = folder.size(teamspace.clone(), file.clone()).await.unwrap_err();
+        let inspected = folder.inspect(teamspace.clone(), file.clone(), 9).await.unwrap_err();
+        for error in [read, size, inspected] {
+            assert_eq!((error.kind(), &*error.to_string()), (kind, "is no regular file"), "{what}");
+        }
+        assert!(!copy(&root, &data.path().join("copied"), &teamspace, &file).unwrap(), "{what}");
+    }
 }

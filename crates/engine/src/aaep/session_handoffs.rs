@@ -130,7 +130,7 @@ impl Sessions<'_> {
     ) -> Result<Handover, SubmitError> {
         let number = done.outcome.number;
         let line = match number.and_then(|number| number.checked_sub(1)) {
-            Some(after) => self.engine.store.transcript(of, after, 1).await?.pop(),
+            Some(after) => self.engine.transcript(of, after, 1).await?.pop(),
             None => None,
         };
         let happened = line.as_ref().and_then(event_of);

@@ -1,6 +1,9 @@
 //! What the gate finds for an artifact that is a stored file: its bytes are read and hashed, as
 //! those of every other artifact are.
 
+use std::io;
+use std::sync::Arc;
+
 use protocol::caller::Caller;
 use protocol::canonical;
 use protocol::file::references::of_artifact;
@@ -47,33 +50,36 @@ impl FileShelf<'_> {
         reference: &ArtifactRef,
     ) -> Finding {
         match self.inspect(teamspace, file).await {
-            Ok(Some(content)) => judge(file, reference, &content),
+            Ok(Some(content)) => judge(reference, &content),
             Ok(None) => finding_of(&FileError::NoFile),
             Err(error) => finding_of(&error),
         }
     }
 
-    /// Reads and hashes the bytes of a file that is kept.
+    /// Reads and hashes the bytes of a file that is kept, if they are those that were stored.
     async fn inspect(
         self,
         teamspace: &TeamspaceId,
         file: &FileId,
     ) -> Result<Option<Content>, FileError> {
-        if self.kept(teamspace, file).await?.is_none() {
-            return Ok(None);
+        let Some(known) = self.kept(teamspace, file).await? else { return Ok(None) };
+        let (folder, size_bytes) = (Arc::clone(&self.shelf()?.folder), known.size_bytes);
+        let found = folder.inspect(teamspace.clone(), file.clone(), size_bytes).await;
+        if let Ok(Some(content)) = &found
+            && content.size_bytes == size_bytes
+            && FileId::of_digest(&content.digest) == *file
+        {
+            return Ok(found?);
         }
-        let folder = std::sync::Arc::clone(&self.shelf()?.folder);
-        Ok(folder.inspect(teamspace.clone(), file.clone()).await?)
+        self.check(teamspace, file).await?;
+        Err(FileError::Folder(io::Error::other("it changed while it was read")))
     }
 }
 
-fn judge(file: &FileId, reference: &ArtifactRef, content: &Content) -> Finding {
+fn judge(reference: &ArtifactRef, content: &Content) -> Finding {
     let Content { digest, size_bytes, image: _ } = content;
     let sha256 = canonical::hex(digest);
     let mismatch = |detail: String| Finding::Mismatch { detail };
-    if sha256 != file.digits() {
-        return mismatch(format!("the stored bytes changed: their sha256 is {sha256}"));
-    }
     match (&reference.sha256, reference.size_bytes) {
         (Some(expected), _) if *expected != sha256 => {
             mismatch(format!("its sha256 is {sha256}, the package says {expected}"))
@@ -88,6 +94,9 @@ fn judge(file: &FileId, reference: &ArtifactRef, content: &Content) -> Finding {
 fn finding_of(error: &FileError) -> Finding {
     if let FileError::NoFile = error {
         return Finding::Missing { detail: "there is no such file".to_owned() };
+    }
+    if let FileError::Damaged = error {
+        return Finding::Mismatch { detail: "the stored bytes changed".to_owned() };
     }
     tracing::error!(%error, "a stored file could not be looked at");
     Finding::Unavailable { detail: "the stored file cannot be read now".to_owned() }

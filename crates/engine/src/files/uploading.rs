@@ -244,6 +244,7 @@ async fn finish(
     // Until the record is durable, the bytes must not be taken for left over.
     let turn = shelf.of_files.take(file.as_str()).await;
     shelf.folder.keep(upload.clone(), file.clone()).await?;
+    shelf.forget_damage(&caller.teamspace, &file);
     let store = Command::File(file::Command::Store { size_bytes, image });
     let stored = engine.submit(caller, stream(&caller.teamspace, &file), store, None).await;
     if let Err(SubmitError::Rejected(_)) = &stored

@@ -67,7 +67,8 @@ pub trait Files: Send + Sync + 'static {
     fn drop_upload(&self, upload: Upload, whole: bool) -> Stored<()>;
 
     /// At most `n_bytes_max` bytes from `offset` on; none past the end, and an error with the kind
-    /// `NotFound` if there is no such file.
+    /// `NotFound` if there is no such file. As for the two below, something under its name that is
+    /// no regular file, such as a link, is an error of the kind `InvalidData`.
     fn read(
         &self,
         teamspace: TeamspaceId,
@@ -76,8 +77,17 @@ pub trait Files: Send + Sync + 'static {
         n_bytes_max: usize,
     ) -> Stored<Bytes>;
 
-    /// Reads and hashes a file; `None` if there is no such file.
-    fn inspect(&self, teamspace: TeamspaceId, file: FileId) -> Stored<Option<Content>>;
+    /// How many bytes a file has; `None` if there is no such file.
+    fn size(&self, teamspace: TeamspaceId, file: FileId) -> Stored<Option<u64>>;
+
+    /// Reads and hashes the first `n_bytes_max` bytes of a file, and says how many it has; `None`
+    /// if there is no such file.
+    fn inspect(
+        &self,
+        teamspace: TeamspaceId,
+        file: FileId,
+        n_bytes_max: u64,
+    ) -> Stored<Option<Content>>;
 
     /// Removes a file; one that is not there is removed already.
     fn remove(&self, teamspace: TeamspaceId, file: FileId) -> Stored<()>;

@@ -4,6 +4,7 @@
 
 use std::sync::atomic::Ordering;
 
+use protocol::conversation::transcript_line::can_be_line;
 use protocol::handoff::derive;
 use protocol::ids::TeamspaceId;
 use protocol::ledger::Stream;
@@ -12,7 +13,8 @@ use protocol::step::{self, HoldState, State};
 
 use crate::Engine;
 use crate::ports::store::{
-    HandoffFilter, KeyScope, List, ListOf, Listed, RecordedOutcome, Snapshot, StoreError,
+    HandoffFilter, KeyScope, List, ListOf, Listed, RecordedOutcome, Sequenced, Snapshot,
+    StoreError, StoreReads,
 };
 use crate::read::Read;
 use crate::read::reading::handoff_stream;
@@ -122,6 +124,32 @@ impl Engine {
         self.counts.rows_refused.fetch_add(1, Ordering::Relaxed);
         tracing::error!("{what} was not written by this server; see tasuki audit verify");
         StoreError::Corrupt(format!("{what} was not written by this server"))
+    }
+}
+
+impl Engine {
+    /// The lines of a transcript after a number. Which entry is which line is kept beside the
+    /// entries, so each is compared with what its entry says.
+    pub(crate) async fn transcript(
+        &self,
+        stream: &Stream,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Sequenced>, StoreError> {
+        let lines = self.store.transcript(stream, after, limit).await?;
+        let mut last_seq = 0;
+        for (number, line) in (after.saturating_add(1)..).zip(&lines) {
+            let Sequenced { seq, entry } = line;
+            let is_line = can_be_line(&entry.name, entry.body.text(), number);
+            if !is_line || entry.stream != *stream || *seq <= last_seq {
+                let Stream { teamspace, subject } = stream;
+                let what =
+                    format!("message {number} in the transcript of {subject} in {teamspace}");
+                return Err(self.refuse_row(&what));
+            }
+            last_seq = *seq;
+        }
+        Ok(lines)
     }
 }
 

@@ -75,6 +75,9 @@ impl Engine {
         if let Some(position) = needs.entry {
             facts.entry = self.recorded_at(stream, position).await?.map(Box::new);
         }
+        if let Some(number) = needs.line {
+            facts.line = self.said_at(stream, number).await?.map(Box::new);
+        }
         if needs.settings {
             facts.settings = self.read().settings(&stream.teamspace).await?;
         }
@@ -127,6 +130,13 @@ impl Engine {
         let page = self.store.history_from(stream, position, 1).await?;
         let found = page.first().filter(|one| one.entry.position == position);
         Ok(found.and_then(|one| recorded(&one.entry)))
+    }
+
+    /// A line of the transcript; `None` if there is none, or it was erased.
+    async fn said_at(&self, stream: &Stream, number: u64) -> Result<Option<Event>, StoreError> {
+        let Some(before) = number.checked_sub(1) else { return Ok(None) };
+        let page = self.read().transcript(stream, before, 1).await?;
+        Ok(page.first().and_then(|one| recorded(&one.entry)))
     }
 
     async fn free_slots(

@@ -12,7 +12,7 @@ use protocol::tools::transcript::{
 use protocol::{codec, step};
 
 use crate::Engine;
-use crate::ports::store::{Sequenced, StoreError, StoreReads};
+use crate::ports::store::{Sequenced, StoreError};
 use crate::read::Read;
 
 /// Lines that are read at a time. A line may have files, which are not kept.
@@ -58,7 +58,7 @@ impl Engine {
         let mut lines: Vec<TranscriptLine> = Vec::new();
         while lines.len() < n_lines {
             let after = after + lines.len() as u64;
-            let page = self.store.transcript(stream, after, n_lines - lines.len()).await?;
+            let page = self.transcript(stream, after, n_lines - lines.len()).await?;
             if page.is_empty() {
                 break;
             }

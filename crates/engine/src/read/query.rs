@@ -162,7 +162,7 @@ impl Read<'_> {
         after: u64,
         limit: usize,
     ) -> Result<Vec<Sequenced>, StoreError> {
-        self.engine.store.transcript(stream, after, limit.clamp(1, LIST_ROWS_MAX)).await
+        self.engine.transcript(stream, after, limit.clamp(1, LIST_ROWS_MAX)).await
     }
 
     /// The package of a proposed handoff, or the offer of a draft.

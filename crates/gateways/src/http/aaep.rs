@@ -1,10 +1,12 @@
 //! The Agent Accessibility Event Protocol: agents announce sessions, listeners follow and answer.
 //!
 //! - [`sessions`], [`listening`]: announcing, reading and answering over HTTP.
+//! - [`answer`]: answering a question that the list of questions shows.
 //! - [`socket`], [`local`]: the same over a WebSocket and a Unix socket, both by [`connection`].
 //! - [`compat`]: the layout of paths that other tools use.
 //! - [`manifest`]: what the server says about itself, signed.
 
+pub mod answer;
 pub mod compat;
 pub mod connection;
 pub mod critical;
@@ -34,6 +36,7 @@ pub fn routes(aaep: Aaep) -> Router {
         .route("/aaep/v1/sessions", |at| at.get(sessions::list))
         .route("/aaep/v1/sessions/{session}", |at| at.get(sessions::show))
         .route("/aaep/v1/sessions/{session}/events", |at| at.get(sessions::events))
+        .route("/aaep/v1/sessions/{session}/answer", |at| at.post(answer::answer))
         .route("/aaep/v1/sessions/{session}/erase", |at| at.post(erase::erase))
         .route("/aaep/v1/sessions/{session}/decisions/{reply_token}", |at| {
             at.get(sessions::decision)

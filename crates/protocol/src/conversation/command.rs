@@ -322,7 +322,10 @@ impl Command {
             }
             Command::Route(route) => {
                 let (agent, queue) = (route.goto.clone(), route.queue_in(state));
-                let directory = told(route.supervisor_in(state));
+                // Its words are those of the holder, who has a limit of its own.
+                let holder = state.map(|it| &it.holder);
+                let named = route.supervisor_in(state).into_iter().chain(holder);
+                let directory = Some(Directory::Named(named.cloned().collect()));
                 Needs { agent, queue, directory, graph: graph(), ..Needs::default() }
             }
             Command::Select { agent } => {
@@ -330,10 +333,11 @@ impl Command {
             }
             Command::Transfer(command) => return needs_of_transfer(command, state),
             Command::Callback(command) => return command.needs(state),
-            Command::ObserveSignals(_) => {
+            Command::ObserveSignals(observe) => {
+                let line = Some(observe.message);
                 let queue = state.map(|_| QueueOf::Graph);
                 let directory = told(state.map(|it| &it.holder));
-                Needs { queue, directory, graph: graph(), ..Needs::default() }
+                Needs { queue, directory, line, graph: graph(), ..Needs::default() }
             }
             Command::NotDelivered { .. } => {
                 Needs { fallbacks: fallbacks(), graph: graph(), ..Needs::default() }

@@ -5,6 +5,7 @@
 use super::author::is_customer;
 use super::event::{Fallback, HolderSilent, How, Routed};
 use super::wait::OwedKind;
+use crate::hidden::is_blank;
 use crate::narrator::texts::{DEFAULT_LANGUAGE, Message};
 use crate::rejection::Rejection;
 
@@ -23,7 +24,7 @@ pub struct PersonRequest<'a> {
 /// The text for the customer, as it is recorded; empty for none.
 pub fn check(text: Option<&str>) -> Result<String, Rejection> {
     match text {
-        Some(text) if text.trim().is_empty() || text.len() > CUSTOMER_TEXT_BYTES_MAX => {
+        Some(text) if is_blank(text) || text.len() > CUSTOMER_TEXT_BYTES_MAX => {
             Err(Rejection::SchemaInvalid {
                 field: "customer_text".to_owned(),
                 expected: format!("1 to {CUSTOMER_TEXT_BYTES_MAX} bytes of text"),

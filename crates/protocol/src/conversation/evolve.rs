@@ -148,20 +148,35 @@ fn route(conversation: &mut Conversation, routed: &Routed, at: Time) {
         How::UserSelection | How::Graph => Vec::new(),
     };
     holders.push(routed.to.clone());
+    let open = match routed.how {
+        How::AgentHandoff | How::SupervisorRouting | How::NoAnswer => conversation.turn.open(),
+        How::UserSelection | How::Graph => None,
+    };
+    match routed.how {
+        How::AgentHandoff | How::SupervisorRouting => {
+            conversation.wait.passed_by(&routed.holder, open, at);
+        }
+        How::NoAnswer => conversation.wait.falls_back(),
+        How::UserSelection | How::Graph => conversation.wait.moved(at),
+    }
     conversation.pass_to(routed.to.clone(), routed.epoch);
     conversation.turn.holders = holders;
     merge(&mut conversation.shared, &routed.update);
     if routed.deliver {
         conversation.told.wants(routed.number, conversation.turn.number, at);
     }
-    let open = match routed.how {
-        How::AgentHandoff | How::SupervisorRouting | How::NoAnswer => conversation.turn.open(),
-        How::UserSelection | How::Graph => None,
-    };
     conversation.wait.handed(routed.answer_within, open, at);
+    conversation.reopen();
 }
 
 impl Conversation {
+    /// The new holder may answer what waits, also if it was answered before and a promise followed.
+    pub(crate) fn reopen(&mut self) {
+        if let Some(unanswered) = self.wait.unanswered {
+            self.turn.answered = self.turn.answered.min(unanswered.number.saturating_sub(1));
+        }
+    }
+
     /// Changes the holder, and resets the loop guard.
     pub(crate) fn pass_to(&mut self, agent: AgentId, epoch: u64) {
         self.epoch = epoch;

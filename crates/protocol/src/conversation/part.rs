@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
+use crate::hidden::is_blank;
 use crate::ids::{ConversationId, FileId};
 use crate::rejection::Rejection;
 use crate::{canonical, form};
@@ -157,7 +158,7 @@ pub fn check(parts: &[Part]) -> Result<Vec<Part>, Rejection> {
 
 fn check_part(part: &Part, field: &str) -> Result<Part, Rejection> {
     match part {
-        Part::Text(Text { text }) if text.trim().is_empty() => {
+        Part::Text(Text { text }) if is_blank(text) => {
             Err(invalid(&format!("{field}.text"), "some text"))
         }
         Part::Text(Text { text }) if text.len() > TEXT_BYTES_MAX => {

@@ -208,6 +208,13 @@ impl Conversation {
         self.open_transfer().filter(|transfer| transfer.answering().is_none())
     }
 
+    /// The customer's last message, if the customer waits for an answer. Any words of the holder
+    /// are one, except a promise.
+    pub fn unanswered(&self) -> Option<u64> {
+        let waits = self.wait.unanswered.filter(|_| self.closed.is_none());
+        waits.map(|_| self.turn.number)
+    }
+
     /// Who may speak for it: the holder, unless that is a queue.
     pub fn speaker(&self) -> Option<&AgentId> {
         let waits = self.open_transfer().is_some_and(|transfer| transfer.answering().is_none());

@@ -8,6 +8,7 @@ mod commands;
 mod graphs;
 mod signals;
 mod silence;
+mod silence_bounds;
 mod turn_delivery;
 mod world;
 

@@ -1,6 +1,8 @@
 //! A line of the transcript.
 
-use super::event::Event;
+use serde::Deserialize;
+
+use super::event::{Event, is_line};
 use crate::time::Time;
 
 /// A line of the transcript; without an event if it was erased.
@@ -17,5 +19,35 @@ impl TranscriptLine {
     /// Whether it is never delivered to an endpoint: a note or a whisper.
     pub fn is_between_people(&self) -> bool {
         self.event.as_ref().is_some_and(Event::is_between_people)
+    }
+}
+
+/// Whether an entry can be this line, as far as it says; an erased one does not say its number.
+/// Only the number is read of the body, which may be large.
+pub fn can_be_line(name: &str, body: Option<&str>, number: u64) -> bool {
+    #[derive(Deserialize)]
+    struct Numbered {
+        number: Option<u64>,
+    }
+    let said = body.and_then(|text| serde_json::from_str::<Numbered>(text).ok()?.number);
+    is_line(name) && said.is_none_or(|said| said == number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_the_number_that_its_entry_says() {
+        for (name, body, expected) in [
+            ("conversation.said", Some(r#"{"number":3,"parts":[]}"#), true),
+            ("conversation.said", Some(r#"{"number":1,"parts":[]}"#), false),
+            ("transfer.over", Some(r#"{"number":4}"#), false),
+            ("conversation.said", None, true),
+            ("conversation.opened", None, false),
+            ("transfer.queued", Some(r#"{"number":3}"#), false),
+        ] {
+            assert_eq!(can_be_line(name, body, 3), expected, "{name} {body:?}");
+        }
     }
 }

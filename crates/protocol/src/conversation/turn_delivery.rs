@@ -190,7 +190,10 @@ fn transfer_line(event: &transfer::Event, actor: &str) -> Value {
         }
         transfer::Event::Connected(it) => json!({ "status": "connected", "agent_id": it.agent }),
         transfer::Event::Over(it) => {
-            let line = json!({ "status": it.outcome, "summary": it.summary });
+            let mut line = json!({ "status": it.outcome, "summary": it.summary });
+            if let Some(disposition) = &it.disposition {
+                line["disposition"] = disposition.as_str().into();
+            }
             with_reason(line, &it.reason, actor)
         }
         // Notes between people never get here.

@@ -10,6 +10,7 @@ use crate::handoff;
 use crate::handoff::package::{Artifact, ArtifactKind, ArtifactRef};
 use crate::ids::FileId;
 use crate::ledger::Subject;
+use serde::Deserialize;
 
 /// What stands before the id of a file in the path of an artifact.
 pub const PATH_PREFIX: &str = "tasuki:";
@@ -53,6 +54,18 @@ fn named(event: &Event) -> Vec<Named> {
     }
 }
 
+/// The files that a package in its sealed form names.
+fn in_sealed(package: &str) -> Vec<Named> {
+    #[derive(Deserialize)]
+    struct Sealed {
+        #[serde(default)]
+        artifacts: Vec<Artifact>,
+    }
+    let sealed: Option<Sealed> = serde_json::from_str(package).ok();
+    sealed.map(|it| named_by("artifacts", &it.artifacts)).unwrap_or_default()
+}
+
+/// The events of a package name no fields: [`in_sealed`] does.
 fn in_package(files: &[FileId]) -> Vec<Named> {
     files.iter().map(|file| (file.clone(), "artifacts".to_owned())).collect()
 }
@@ -82,18 +95,24 @@ pub fn names_files(event: &Event) -> bool {
 
 /// The commands to the files that new entries name: one for each file, in the order of their
 /// names, so that two commands that take the turns of several files never wait for each other.
-/// `then` are the other commands of the same commit: a new handoff among them names files too.
+/// `package` is the one that the events propose. `then` are the other commands of the same commit:
+/// a new handoff among them names files too.
 pub fn refer(
     subject: &Subject,
     command: &aggregate::Command,
     events: &[Event],
+    package: Option<&str>,
     then: &[(Subject, aggregate::Command)],
 ) -> Vec<(Subject, aggregate::Command)> {
     // What moves along asks nothing of others: the first change of the commit does it.
     if let aggregate::Command::Handoff(handoff::Command::Follow(_)) = command {
         return Vec::new();
     }
-    let own = events.iter().flat_map(named).map(|(file, field)| {
+    let own: Vec<Named> = events.iter().flat_map(named).collect();
+    let sealed = package.filter(|_| !own.is_empty()).map(in_sealed).unwrap_or_default();
+    let own = own.into_iter().map(|(file, field)| {
+        let place = sealed.iter().find(|(known, _)| *known == file);
+        let field = place.map_or(field, |(_, field)| field.clone());
         let subject = subject.clone();
         (file, Referrer { subject, field })
     });

@@ -1,9 +1,9 @@
 //! A compiled version of a graph, for many turns.
 
 use crate::ids::{AgentId, GraphId};
-use crate::route::words::{WordSet, fold};
 use crate::route::{AgentGraph, Compiled, GraphProblem};
 use crate::signal::EscalationRules;
+use crate::signal::promise::OwnPromises;
 use crate::time::Span;
 
 /// Compiled once for each version: with ten thousand rules that takes far longer than a turn may.
@@ -13,7 +13,7 @@ pub struct Ready {
     pub version: u64,
     compiled: Compiled,
     /// Words by which its bots promise a transfer.
-    promises: WordSet,
+    promises: OwnPromises,
 }
 
 impl PartialEq for Ready {
@@ -27,8 +27,8 @@ impl Ready {
     pub fn new(id: GraphId, version: u64, text: &str) -> Result<Self, Vec<GraphProblem>> {
         let compiled = Compiled::new(AgentGraph::read(text.as_bytes())?)?;
         let promises = &compiled.graph().silence.promises;
-        let folded: Vec<String> = promises.iter().map(|words| fold(words)).collect();
-        Ok(Self { id, version, compiled, promises: WordSet::new(&folded) })
+        let promises = OwnPromises::new(promises);
+        Ok(Self { id, version, compiled, promises })
     }
 
     pub fn compiled(&self) -> &Compiled {
@@ -57,7 +57,7 @@ impl Ready {
     }
 
     /// The words by which its bots promise a transfer, besides ours.
-    pub fn promises(&self) -> &WordSet {
+    pub fn promises(&self) -> &OwnPromises {
         &self.promises
     }
 

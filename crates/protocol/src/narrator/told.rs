@@ -73,7 +73,7 @@ impl Cause<'_> {
         let mut why = Message::HandoverRefused { to: agent };
         if let HandoverOutcome::Refused { code } = &asked.handover.outcome {
             how["cancellation_reason"] = code.as_str().into();
-            if code == Rejection::NoDefaultQueue.code() {
+            if code == (Rejection::NoDefaultQueue { field: "queue" }).code() {
                 why = Message::HandoverWithoutQueue { to: agent };
             }
         }

@@ -12,6 +12,7 @@ use super::event::{Decision, Event, Given, Kind, Parties};
 use super::state::Question;
 use super::{ANSWER_BYTES_MAX, OPTION_BYTES_MAX};
 use crate::facts::Context;
+use crate::hidden::is_blank;
 use crate::ids::AgentId;
 use crate::rejection::Rejection;
 
@@ -63,7 +64,7 @@ fn check_given(
             }
         }
         (Decision::Text, Kind::Text) => {
-            let is_text = |it: &String| !it.trim().is_empty() && it.len() <= ANSWER_BYTES_MAX;
+            let is_text = |it: &String| !is_blank(it) && it.len() <= ANSWER_BYTES_MAX;
             if text.is_none() {
                 return invalid("text", "to be given for `text`".to_owned());
             }

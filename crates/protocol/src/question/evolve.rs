@@ -21,6 +21,7 @@ pub fn evolve(
                 asked_at: at,
                 state: Settled::Open,
                 continuation: Continuation::default(),
+                erased: false,
             });
         }
         (Some(question), _) => question,

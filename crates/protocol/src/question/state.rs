@@ -27,6 +27,9 @@ pub struct Question {
     pub state: Settled,
     #[serde(default)]
     pub continuation: Continuation,
+    /// An entry of it was erased, and with it what was asked and answered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub erased: bool,
 }
 
 /// How the wait for an answer stands.
@@ -166,6 +169,7 @@ impl Question {
 
     /// What remains after an erasure.
     pub(crate) fn without_texts(mut self) -> Self {
+        self.erased = true;
         let asked = &mut self.asked;
         asked.text.clear();
         asked.options.clear();

@@ -144,7 +144,7 @@ fn what_is_asked_is_checked() {
         (json!({ "to": "hana" }), "question.asked"),
         (
             json!({ "to": null }),
-            "no_default_queue: queue: expected a queue; this teamspace has no \
+            "no_default_queue: to: expected a queue; this teamspace has no \
                                  default one",
         ),
         (json!({ "to": "ghost" }), "unknown_agent: to: no agent `ghost` in this teamspace"),

@@ -2,8 +2,8 @@
 //! the difference between what the old state wanted and what the new one wants.
 
 use super::{
-    Command, Deadline, Effect, Event, Facts, Hold, HoldState, HoldWrite, NumberedEvent, Outcome,
-    Refused, State, Tell, Wake, Went, Work,
+    Command, Deadline, Document, Effect, Event, Facts, Hold, HoldState, HoldWrite, NumberedEvent,
+    Outcome, Refused, State, Tell, Wake, Went, Work,
 };
 use crate::conversation::{self, Conversation};
 use crate::file::references;
@@ -317,12 +317,14 @@ pub(super) fn to_files(
     command: &Command,
     events: &[Event],
     facts: &Facts,
+    document: Option<&Document>,
     then: &[(Subject, Command)],
 ) -> Vec<(Subject, Command)> {
     if let (Command::Erase { .. }, Some(erased)) = (command, facts.entry.as_deref()) {
         return references::release(&stream.subject, erased);
     }
-    references::refer(&stream.subject, command, events, then)
+    let package = document.map(|document| document.text.as_str());
+    references::refer(&stream.subject, command, events, package, then)
 }
 
 fn successor(then: &[(Subject, Command)]) -> Option<(HandoffId, AgentId)> {

@@ -14,6 +14,17 @@ use crate::question::{OPTION_BYTES_MAX, OPTIONS_MAX, TEXT_BYTES_MAX};
 /// The tool that asks a human.
 pub const ASK_HUMAN: &str = "ask_human";
 
+/// A call of a turn.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TurnCall {
+    Ask(AskCall),
+    /// Of another tool, which the program runs.
+    Other {
+        call_id: String,
+        name: String,
+    },
+}
+
 /// A call of the tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AskCall {
@@ -71,16 +82,20 @@ fn text(about: &str, bytes_max: usize) -> Value {
     json!({ "type": "string", "description": about, "maxLength": bytes_max })
 }
 
-/// The calls of the tool in an assistant's message. All others are left to the program.
-pub fn asks(form: Form, turn: &Value) -> Result<Vec<AskCall>, Malformed> {
+/// The calls of an assistant's message, in their order. Those of other tools are left to the
+/// program.
+pub fn asks(form: Form, turn: &Value) -> Result<Vec<TurnCall>, Malformed> {
     let none = HandoffTools::new(Vec::new())?;
     let known = calls(form, turn, &none)?;
     let read = Turn::read(form, turn)?;
-    let asks = read.calls().zip(known).filter(|(raw, _)| raw.name == ASK_HUMAN);
-    let read = |given| arguments(given).and_then(declared);
-    Ok(asks
-        .map(|(raw, call)| AskCall { call_id: call.call_id, arguments: read(raw.arguments) })
-        .collect())
+    let all = read.calls().zip(known).map(|(raw, call)| match raw.name == ASK_HUMAN {
+        true => {
+            let arguments = arguments(raw.arguments).and_then(declared);
+            TurnCall::Ask(AskCall { call_id: call.call_id, arguments })
+        }
+        false => TurnCall::Other { call_id: call.call_id, name: call.name },
+    });
+    Ok(all.collect())
 }
 
 /// The arguments, if the tool has all of them. A question has more fields, such as a default, which
@@ -125,6 +140,9 @@ pub fn told(question: &Question) -> Option<String> {
         }
         Settled::Withdrawn { .. } => return Some("The question was withdrawn.".to_owned()),
     };
+    if question.erased && matches!(given.decision, Decision::Choose | Decision::Text) {
+        return Some(format!("{by} answered, and the answer has been erased."));
+    }
     let said = match given.decision {
         Decision::Approve => format!("{by} says yes."),
         Decision::Decline => format!("{by} says no."),
@@ -190,7 +208,9 @@ mod tests {
         for (form, turn, place) in turns() {
             let asked = asks(form, &turn).unwrap();
             let arguments = json!({ "text": "Refund?" }).as_object().cloned().unwrap();
-            assert_eq!(asked, [AskCall { call_id: "c1".to_owned(), arguments: Ok(arguments) }]);
+            let ask = AskCall { call_id: "c1".to_owned(), arguments: Ok(arguments) };
+            let other = TurnCall::Other { call_id: "c2".to_owned(), name: "search".to_owned() };
+            assert_eq!(asked, [TurnCall::Ask(ask), other]);
             let (call_id, text) = ("c1".to_owned(), "A human says yes.".to_owned());
             let results = [AskResult { call_id, text: text.clone(), is_error: false }];
             let messages = Value::Array(answers(form, &turn, &results));
@@ -224,7 +244,8 @@ mod tests {
         let call = json!({ "id": "c1", "type": "function",
                            "function": { "name": "ask_human", "arguments": "{" } });
         let turn = json!({ "role": "assistant", "content": null, "tool_calls": [call] });
-        assert!(asks(Form::OpenAi, &turn).unwrap()[0].arguments.is_err());
+        let asked = asks(Form::OpenAi, &turn).unwrap();
+        assert!(matches!(&asked[..], [TurnCall::Ask(AskCall { arguments: Err(_), .. })]));
         let of_user = json!({ "role": "user", "content": "hi" });
         assert!(asks(Form::OpenAi, &of_user).is_err());
     }

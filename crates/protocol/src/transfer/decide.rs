@@ -19,11 +19,12 @@ pub use request::{Ask, request_for};
 pub use shared::is_in_queue;
 use shared::{TransferAct, on_the_record};
 
-use super::command::{Act, Command};
+use super::command::{Act, Command, Transfer as PassOn};
 use crate::conversation::event::Event;
 use crate::conversation::state::Conversation;
 use crate::facts::Context;
 use crate::rejection::Rejection;
+use crate::transfer::state::Transfer;
 
 pub fn decide(
     state: Option<&Conversation>,
@@ -62,4 +63,14 @@ pub fn decide(
         Command::Lose { agent } => elapse::lose(conversation, agent, context),
         Command::Elapse { due } => elapse::elapse(conversation, *due, context),
     }
+}
+
+/// The person who has the customer passes them on by another command than one about the transfer.
+pub fn pass_on(
+    conversation: &Conversation,
+    transfer: &Transfer,
+    asking: &PassOn,
+    context: Context<'_>,
+) -> Result<Vec<Event>, Rejection> {
+    leg::transfer(&TransferAct { conversation, transfer, epoch: asking.epoch, context }, asking)
 }

@@ -81,6 +81,7 @@ fn give_back(conversation: &mut Conversation, over: &Over, known: Option<u64>, a
             Outcome::Cancelled | Outcome::Ended => None,
         };
         conversation.wait.handed(over.answer_within, open, at);
+        conversation.reopen();
     }
     match known {
         Some(known) if over.deliver => {
@@ -150,6 +151,8 @@ fn request(conversation: &mut Conversation, requested: &Requested, at: Time) -> 
         known: Some(told.through.max(told.spoken).max(conversation.turn.answered)),
         passed: None,
     }));
+    let open = conversation.turn.open();
+    conversation.wait.passed_by(&requested.holder, open, at);
     conversation.pass_to_queue(requested.queue.clone(), requested.epoch);
     Some(())
 }

@@ -159,6 +159,13 @@ pub struct TranscriptRow {
     pub stream: Option<Stream>,
 }
 
+impl TranscriptRow {
+    /// Whether both are lines of the same conversation.
+    pub fn is_beside(&self, other: &Self) -> bool {
+        self.conversation == other.conversation
+    }
+}
+
 pub fn transcript_seq(
     connection: &Connection,
     stream: &Stream,
@@ -201,6 +208,20 @@ pub fn transcript_rows(
         .collect::<Result<_>>()?;
     row_order::check(after.map(key), &page, key)?;
     Ok(page)
+}
+
+/// Whether any row carries a MAC.
+pub fn has_signed_rows(connection: &Connection) -> Result<bool> {
+    let any = |table: &str| {
+        let sql = format!("SELECT 1 FROM {table} WHERE mac IS NOT NULL");
+        connection.prepare(&sql)?.exists([])
+    };
+    for table in ["streams", "handoffs", "messages", "conversations", "outcomes"] {
+        if any(table)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Every snapshot, by the last entry it knows.

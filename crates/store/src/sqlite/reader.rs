@@ -1,6 +1,7 @@
 //! Read-only connections, each on its own thread, and one for reads that are done on the spot. A
 //! read never waits for the writer.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +12,7 @@ use engine::ports::store::{Answer, Due, Sealed, Sequenced, Snapshot, StoreError}
 use engine::slow_thread;
 use engine::usage::{OpenCount, StoredCount};
 use protocol::canonical::Hash;
-use protocol::ids::TeamspaceId;
+use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::Stream;
 use protocol::step::{Deadline, HoldState};
 use protocol::time::Time;
@@ -20,7 +21,7 @@ use tokio::sync::oneshot;
 
 use super::audit_rows::{self, DocumentRow, LedgerRow, SnapshotPlace, SnapshotRow, TranscriptRow};
 use super::derived_rows::{self, HoldRow, OutboxRow, OutcomeRow, PartyRow};
-use super::transfer_rows::{self, StoredTransfer};
+use super::transfer_rows::{self, StoredTransfer, TransferEntries};
 use super::usage_rows::KeptFile;
 use super::{OpenError, broken, marks, migrate, open_for_reading, rows, usage_rows};
 
@@ -142,6 +143,17 @@ pub enum Migrated {
 #[derive(Debug)]
 pub struct ReadOnly {
     pub(super) connection: Connection,
+    pace: Option<Pace>,
+}
+
+/// Is told how many rows an audit has read, after each page of them. It may take its time, so that
+/// the audit leaves the disk to others.
+pub struct Pace(pub Box<dyn Fn(u64) + Send>);
+
+impl fmt::Debug for Pace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Pace")
+    }
 }
 
 impl ReadOnly {
@@ -153,7 +165,29 @@ impl ReadOnly {
     pub fn open_file(path: &Path) -> Result<Self, OpenError> {
         let connection = open_for_reading(path)
             .map_err(|source| OpenError::Sqlite { path: path.to_owned(), source })?;
-        Ok(Self { connection })
+        Ok(Self { connection, pace: None })
+    }
+
+    /// From here on the pages of an audit are read at this pace.
+    pub fn at_pace(self, pace: Option<Pace>) -> Self {
+        Self { pace, ..self }
+    }
+
+    /// Closes the database. What else the audit reads keeps the pace.
+    pub fn close(self) -> Option<Pace> {
+        self.pace
+    }
+
+    fn paced<T>(&self, page: rusqlite::Result<Vec<T>>) -> Result<Vec<T>, StoreError> {
+        let page = page.map_err(broken)?;
+        self.count_rows(page.len() as u64);
+        Ok(page)
+    }
+
+    fn count_rows(&self, n_rows: u64) {
+        if let Some(Pace(pace)) = &self.pace {
+            pace(n_rows);
+        }
     }
 
     /// Which migrations ran. Refuses what is not ours, and what a newer release has written.
@@ -204,12 +238,12 @@ impl ReadOnly {
 
     /// Entries as they lie in the file, from a number on, at most `limit`; empty only at the end.
     pub fn ledger_rows(&self, from: i64, limit: usize) -> Result<Vec<LedgerRow>, StoreError> {
-        audit_rows::ledger_rows(&self.connection, from, limit).map_err(broken)
+        self.paced(audit_rows::ledger_rows(&self.connection, from, limit))
     }
 
     /// Documents as they lie in the file, from the number of an entry on, at most `limit`.
     pub fn document_rows(&self, from: i64, limit: usize) -> Result<Vec<DocumentRow>, StoreError> {
-        audit_rows::document_rows(&self.connection, from, limit).map_err(broken)
+        self.paced(audit_rows::document_rows(&self.connection, from, limit))
     }
 
     /// The entry that is this line of a transcript.
@@ -223,7 +257,12 @@ impl ReadOnly {
         after: Option<&TranscriptRow>,
         limit: usize,
     ) -> Result<Vec<TranscriptRow>, StoreError> {
-        audit_rows::transcript_rows(&self.connection, after, limit).map_err(broken)
+        self.paced(audit_rows::transcript_rows(&self.connection, after, limit))
+    }
+
+    /// Whether any row carries a MAC.
+    pub fn has_signed_rows(&self) -> Result<bool, StoreError> {
+        audit_rows::has_signed_rows(&self.connection).map_err(broken)
     }
 
     /// Where the snapshots are, by the last entry that each knows.
@@ -232,6 +271,7 @@ impl ReadOnly {
     }
 
     pub fn snapshot_row(&self, place: SnapshotPlace) -> Result<Option<SnapshotRow>, StoreError> {
+        self.count_rows(1);
         audit_rows::snapshot_row(&self.connection, place).map_err(broken)
     }
 
@@ -254,7 +294,7 @@ impl ReadOnly {
 
     /// All deadlines after one of them, at most `limit`.
     pub fn deadline_rows(&self, after: Option<&Due>, limit: usize) -> Result<Vec<Due>, StoreError> {
-        derived_rows::deadline_rows(&self.connection, after, limit).map_err(broken)
+        self.paced(derived_rows::deadline_rows(&self.connection, after, limit))
     }
 
     /// All holds after one of them, at most `limit`.
@@ -263,7 +303,7 @@ impl ReadOnly {
         after: Option<&HoldRow>,
         limit: usize,
     ) -> Result<Vec<HoldRow>, StoreError> {
-        derived_rows::hold_rows(&self.connection, after, limit).map_err(broken)
+        self.paced(derived_rows::hold_rows(&self.connection, after, limit))
     }
 
     pub fn has_effect(&self, stream: &Stream, name: &str) -> Result<bool, StoreError> {
@@ -276,7 +316,7 @@ impl ReadOnly {
         after: Option<&OutboxRow>,
         limit: usize,
     ) -> Result<Vec<OutboxRow>, StoreError> {
-        derived_rows::outbox_rows(&self.connection, after, limit).map_err(broken)
+        self.paced(derived_rows::outbox_rows(&self.connection, after, limit))
     }
 
     /// The part and the status of a party of a message.
@@ -294,7 +334,7 @@ impl ReadOnly {
         after: Option<&PartyRow>,
         limit: usize,
     ) -> Result<Vec<PartyRow>, StoreError> {
-        derived_rows::party_rows(&self.connection, after, limit).map_err(broken)
+        self.paced(derived_rows::party_rows(&self.connection, after, limit))
     }
 
     /// All recorded outcomes after one of them, at most `limit`.
@@ -303,7 +343,7 @@ impl ReadOnly {
         after: Option<&OutcomeRow>,
         limit: usize,
     ) -> Result<Vec<OutcomeRow>, StoreError> {
-        derived_rows::outcome_rows(&self.connection, after, limit).map_err(broken)
+        self.paced(derived_rows::outcome_rows(&self.connection, after, limit))
     }
 
     /// The cursors of the loops that follow the ledger.
@@ -322,7 +362,25 @@ impl ReadOnly {
         after: i64,
         limit: usize,
     ) -> Result<Vec<StoredTransfer>, StoreError> {
-        transfer_rows::stored(&self.connection, after, limit).map_err(broken)
+        self.paced(transfer_rows::stored(&self.connection, after, limit))
+    }
+
+    /// The entries about transfers in a conversation, from this one on, in order.
+    pub fn transfer_entries(
+        &self,
+        stream: &Stream,
+        first: u64,
+    ) -> Result<TransferEntries, StoreError> {
+        transfer_rows::entries_from(&self.connection, stream, first).map_err(broken)
+    }
+
+    /// When a person was last rung.
+    pub fn last_ring(
+        &self,
+        teamspace: &TeamspaceId,
+        agent: &AgentId,
+    ) -> Result<Option<i64>, StoreError> {
+        transfer_rows::stored_ring(&self.connection, teamspace, agent).map_err(broken)
     }
 
     /// When people were last rung, by teamspace and person, those after one of them.
@@ -331,7 +389,7 @@ impl ReadOnly {
         after: (&str, &str),
         limit: usize,
     ) -> Result<Vec<(String, String, i64)>, StoreError> {
-        transfer_rows::stored_rings(&self.connection, after, limit).map_err(broken)
+        self.paced(transfer_rows::stored_rings(&self.connection, after, limit))
     }
 
     /// When the messages of a thread that were not purged were sent, in their order.

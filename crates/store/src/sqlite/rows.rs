@@ -288,7 +288,7 @@ pub fn history_from(
 
 /// Walks a stream backwards along its links, from the newest entry, while it is wanted. Bodies are
 /// not read; the cost is the entries walked, not the ledger.
-fn walk_back(
+pub fn walk_back(
     connection: &Connection,
     stream: &Stream,
     mut goes_on: impl FnMut(u64, u64) -> bool,

@@ -1,10 +1,12 @@
 //! The rows of transfers: what happened to each, folded from its entries as they are written, and
 //! when each person was last rung.
 
-use engine::ports::store::Commit;
+use std::collections::VecDeque;
+
+use engine::ports::store::{Commit, Sequenced};
 use engine::ports::transfers::{TransferFilter, TransferList, TransferRow, TransfersOf};
 use protocol::ids::{AgentId, TeamspaceId, TransferId};
-use protocol::ledger::Entry;
+use protocol::ledger::{Entry, Stream};
 use protocol::time::Time;
 use protocol::transfer::record::{is_of_transfer, recorded};
 use protocol::transfer::{Event, Record};
@@ -21,9 +23,17 @@ pub struct StoredTransfer {
     pub row: i64,
     pub teamspace: String,
     pub conversation: String,
-    /// `None` if it cannot be read.
+    /// `None` if it cannot be read, or says more than a record does.
     pub record: Option<Record>,
     pub columns: TransferColumns,
+}
+
+/// The entries about transfers in a conversation, from one of them on.
+#[derive(Debug)]
+pub struct TransferEntries {
+    pub entries: Vec<Sequenced>,
+    /// How many entries of the conversation there are from there on.
+    pub n_passed: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -269,7 +279,7 @@ pub fn stored(connection: &Connection, after: i64, limit: usize) -> Result<Vec<S
             row: row.get(0)?,
             teamspace: row.get(1)?,
             conversation: row.get(3)?,
-            record: serde_json::from_str(&text).ok(),
+            record: whole(&text),
             columns: TransferColumns {
                 id: row.get(2)?,
                 queue: row.get(4)?,
@@ -290,6 +300,49 @@ pub fn stored(connection: &Connection, after: i64, limit: usize) -> Result<Vec<S
         .collect::<Result<_>>()?;
     super::row_order::check(Some(after), &page, |one| one.row)?;
     Ok(page)
+}
+
+/// The record that a text says, and nothing beside it.
+fn whole(text: &str) -> Option<Record> {
+    let record: Record = serde_json::from_str(text).ok()?;
+    let said: serde_json::Value = serde_json::from_str(text).ok()?;
+    (serde_json::to_value(&record).ok()? == said).then_some(record)
+}
+
+/// The entries about transfers in a conversation, from this one on, in order.
+pub fn entries_from(
+    connection: &Connection,
+    stream: &Stream,
+    first: u64,
+) -> Result<TransferEntries> {
+    let mut seqs = VecDeque::new();
+    rows::walk_back(connection, stream, |seq, _| {
+        if seq >= first {
+            seqs.push_front(seq);
+        }
+        seq > first
+    })?;
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT {} FROM entries WHERE seq = ?1 AND name GLOB 'transfer.*'",
+        rows::ENTRY_COLUMNS
+    ))?;
+    let mut entries = Vec::new();
+    for seq in &seqs {
+        entries.extend(statement.query_row([*seq], rows::sequenced).optional()?);
+    }
+    Ok(TransferEntries { entries, n_passed: seqs.len() as u64 })
+}
+
+/// When a person was last rung, as it lies in the file.
+pub fn stored_ring(
+    connection: &Connection,
+    teamspace: &TeamspaceId,
+    agent: &AgentId,
+) -> Result<Option<i64>> {
+    connection
+        .prepare_cached("SELECT at FROM last_rings WHERE teamspace = ?1 AND agent = ?2")?
+        .query_row(params![teamspace.as_str(), agent.as_str()], |row| row.get(0))
+        .optional()
 }
 
 /// The row that an entry requested, as it lies in the file.

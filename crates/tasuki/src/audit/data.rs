@@ -4,12 +4,14 @@ use std::collections::{HashSet, VecDeque};
 use std::path::Path;
 
 use adapters::files::FOLDER;
+use adapters::ledger_key::FoundRowKey;
 use anyhow::Context;
 use engine::ports::store::StoreError;
 use protocol::audit::{Auditor, EntryPlace, Replay};
 use protocol::ledger::{Entry, Stream};
+use protocol::row_mac::RowKey;
 use protocol::step::Event;
-use store::sqlite::{DocumentRow, FILE_NAME, LedgerRow, Migrated, OpenError, ReadOnly};
+use store::sqlite::{DocumentRow, FILE_NAME, LedgerRow, Migrated, OpenError, Pace, ReadOnly};
 
 use super::documents::{self, FoundDocument};
 use super::jsonl::Logs;
@@ -27,12 +29,17 @@ const PAGE_ROWS_MAX: usize = 512;
 /// A document may be some hundred kilobytes.
 const PAGE_DOCUMENTS_MAX: usize = 16;
 
-pub fn verify(folder: &Path, options: &Options, progress: Progress<'_>) -> anyhow::Result<Report> {
+pub fn verify(
+    folder: &Path,
+    options: &Options,
+    pace: Option<Pace>,
+    progress: Progress<'_>,
+) -> anyhow::Result<Report> {
     let cannot = || format!("cannot read {}", folder.display());
     // The files beside the database come first: they are written after the entries they refer to.
     let beside = Beside::read(folder).with_context(cannot)?;
     let logs = Logs::open(folder).with_context(cannot)?;
-    let database = ReadOnly::open(folder)?;
+    let database = ReadOnly::open(folder)?.at_pace(pace);
     if let Some(report) = without_ledger(&database, folder, &beside)? {
         return Ok(report);
     }
@@ -41,12 +48,18 @@ pub fn verify(folder: &Path, options: &Options, progress: Progress<'_>) -> anyho
     let (mut report, _) = verified.with_context(cannot)?;
     // A part of the database that cannot be read was found above.
     if let Ok(kept) = database.kept_files() {
-        drop(database);
+        let pace = database.close();
+        let count = |n_rows| {
+            if let Some(Pace(pace)) = &pace {
+                pace(n_rows);
+            }
+        };
         let current = || {
             let database = ReadOnly::open(folder);
             database.map_err(|error| StoreError::Broken(error.to_string()))?.kept_files()
         };
-        files::check(&mut report, &kept, &folder.join(FOLDER), current)?;
+        let root = folder.join(FOLDER);
+        files::check(&mut report, &kept, &root, count, current)?;
     }
     Ok(report)
 }
@@ -89,7 +102,8 @@ pub const FIRST_START_INTERRUPTED: &str =
 /// The streams whose snapshots do not follow from the ledger.
 pub fn doubtful_streams(folder: &Path) -> anyhow::Result<HashSet<Stream>> {
     let cannot = || format!("cannot read {}", folder.display());
-    let beside = Beside { row_key: None, ..Beside::read(folder).with_context(cannot)? };
+    let beside =
+        Beside { row_key: FoundRowKey::Absent, ..Beside::read(folder).with_context(cannot)? };
     let database = ReadOnly::open(folder)?;
     database.pin().with_context(cannot)?;
     let verified = verify_parts(&database, &beside, None, &Options::default(), &mut |_, _| {});
@@ -120,9 +134,8 @@ fn verify_parts(
 ) -> anyhow::Result<(Report, HashSet<Stream>)> {
     let mut findings = Findings::default();
     check_file(database, &mut findings)?;
-    let row_key = beside.row_key.as_ref();
-    let not_checked = row_key.is_none().then(|| MACS_NOT_CHECKED.to_owned());
-    let mut remarks = Vec::from_iter(not_checked);
+    let mut remarks = Vec::new();
+    let row_key = usable_row_key(database, &beside.row_key, &mut findings, &mut remarks)?;
     let mut notes = Notes::new(options, beside.key.as_deref(), &mut findings);
     let newest = notes.add_beside(beside, &mut findings);
     check_sealed(database, beside, &mut notes, &mut findings, &mut remarks)?;
@@ -196,8 +209,37 @@ fn check_file(database: &ReadOnly, findings: &mut Findings) -> Result<(), StoreE
     Ok(())
 }
 
+/// The key of the rows, if there is one to check them with. A key that was garbled is a finding:
+/// otherwise forged rows would pass for sound.
+fn usable_row_key<'k>(
+    database: &ReadOnly,
+    found: &'k FoundRowKey,
+    findings: &mut Findings,
+    remarks: &mut Vec<String>,
+) -> Result<Option<&'k RowKey>, StoreError> {
+    match found {
+        FoundRowKey::Known(key) => return Ok(Some(key)),
+        FoundRowKey::Absent => remarks.push(MACS_NOT_CHECKED.to_owned()),
+        FoundRowKey::Invalid(error) => {
+            findings.general(format_args!("the MACs of rows cannot be checked: {error}"))
+        }
+        FoundRowKey::Unmarked => {
+            let signed = unless_damaged(database.has_signed_rows(), "the MACs", findings)?;
+            match signed {
+                Some(true) => findings.general(MARK_REMOVED),
+                Some(false) | None => remarks.push(MACS_NOT_CHECKED.to_owned()),
+            }
+        }
+    }
+    Ok(None)
+}
+
 const MACS_NOT_CHECKED: &str = "the MACs of rows were not checked: they need ledger.key, and rows \
                                 that were signed with it";
+
+const MARK_REMOVED: &str = "rows are signed, and ledger.key does not say so: its mark was removed, \
+                            or the key was replaced, or a start after an update was cut short and \
+                            the next one signs them";
 
 /// A part of the file that is damaged is a finding, and the rest can still be looked at.
 fn unless_damaged<T>(

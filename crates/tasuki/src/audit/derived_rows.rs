@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use engine::loops::destinations::RETRY_AFTER_MAX;
 use engine::ports::clock::{Clock, SystemClock};
-use engine::ports::store::StoreError;
+use engine::ports::store::{Due, StoreError};
 use protocol::ledger::Stream;
 use protocol::message::Message;
 use protocol::step::{self, State};
@@ -91,13 +91,8 @@ fn check_deadlines(
     loop {
         let page = database.deadline_rows(last.as_ref(), PAGE_ROWS_MAX)?;
         for due in page.iter().filter(|due| !doubtful.contains(&due.stream)) {
-            let state = state_of(database, &due.stream)?;
-            if !state.is_some_and(|state| step::deadlines(&state).contains(&due.deadline)) {
-                let Stream { teamspace, subject } = &due.stream;
-                findings.general(format_args!(
-                    "the deadline {} of {subject} in {teamspace} follows from nothing",
-                    due.deadline.name
-                ));
+            if let Some(problem) = deadline_problem(database, due)? {
+                findings.general(problem);
             }
         }
         last = page.into_iter().next_back();
@@ -105,6 +100,15 @@ fn check_deadlines(
             return Ok(());
         }
     }
+}
+
+pub fn deadline_problem(database: &ReadOnly, due: &Due) -> Result<Option<String>, StoreError> {
+    let Stream { teamspace, subject } = &due.stream;
+    let state = state_of(database, &due.stream)?;
+    let is_wanted = state.is_some_and(|state| step::deadlines(&state).contains(&due.deadline));
+    let name = &due.deadline.name;
+    Ok((!is_wanted)
+        .then(|| format!("the deadline {name} of {subject} in {teamspace} follows from nothing")))
 }
 
 fn check_outbox(
@@ -112,18 +116,13 @@ fn check_outbox(
     doubtful: &HashSet<Stream>,
     findings: &mut Findings,
 ) -> Result<(), StoreError> {
-    // Every retry is due within this time, and a lease is shorter.
-    let latest = SystemClock.now().plus(RETRY_AFTER_MAX).plus(RETRY_AFTER_MAX);
+    let now = SystemClock.now();
     let mut last = None;
     loop {
         let page = database.outbox_rows(last.as_ref(), PAGE_ROWS_MAX)?;
         for row in page.iter().filter(|row| !doubtful.contains(&row.stream)) {
-            let Stream { teamspace, subject } = &row.stream;
-            if let Some(what) = outbox_problem(database, row, latest)? {
-                findings.general(format_args!(
-                    "the effect {} of {subject} in {teamspace} {what}",
-                    row.name
-                ));
+            if let Some(problem) = effect_problem(database, row, now)? {
+                findings.general(problem);
             }
         }
         last = page.into_iter().next_back();
@@ -133,11 +132,23 @@ fn check_outbox(
     }
 }
 
+pub fn effect_problem(
+    database: &ReadOnly,
+    row: &OutboxRow,
+    now: Time,
+) -> Result<Option<String>, StoreError> {
+    let Stream { teamspace, subject } = &row.stream;
+    let what = outbox_problem(database, row, now)?;
+    Ok(what.map(|what| format!("the effect {} of {subject} in {teamspace} {what}", row.name)))
+}
+
 fn outbox_problem(
     database: &ReadOnly,
     row: &OutboxRow,
-    latest: Time,
+    now: Time,
 ) -> Result<Option<&'static str>, StoreError> {
+    // Every retry is due within this time, and a lease is shorter.
+    let latest = now.plus(RETRY_AFTER_MAX).plus(RETRY_AFTER_MAX);
     let state = state_of(database, &row.stream)?;
     let wants = |state: State| step::effects(&state).iter().any(|it| it.name == row.name);
     if !state.is_some_and(wants) {
@@ -160,11 +171,8 @@ fn check_parties(
         let page = database.party_rows(last.as_ref(), PAGE_ROWS_MAX)?;
         for row in &page {
             let is_doubtful = row.stream.as_ref().is_some_and(|it| doubtful.contains(it));
-            if !is_doubtful && !is_party(database, row)? {
-                let PartyRow { agent, teamspace, .. } = row;
-                findings.general(format_args!(
-                    "a message in the mailbox of {agent} in {teamspace} follows from nothing"
-                ));
+            if !is_doubtful && let Some(problem) = party_problem(database, row)? {
+                findings.general(problem);
             }
         }
         last = page.into_iter().next_back();
@@ -172,6 +180,14 @@ fn check_parties(
             return Ok(());
         }
     }
+}
+
+pub fn party_problem(database: &ReadOnly, row: &PartyRow) -> Result<Option<String>, StoreError> {
+    let PartyRow { agent, teamspace, .. } = row;
+    let is_party = is_party(database, row)?;
+    Ok((!is_party).then(|| {
+        format!("a message in the mailbox of {agent} in {teamspace} follows from nothing")
+    }))
 }
 
 fn is_party(database: &ReadOnly, row: &PartyRow) -> Result<bool, StoreError> {

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 
 use adapters::files::FOLDER;
 use engine::Engine;
+use engine::files::FileError;
 use protocol::time::Span;
 use store::sqlite::{KeptFile, ReadOnly};
 use tokio::sync::watch;
@@ -54,18 +55,15 @@ async fn look(engine: &Engine, folder: &std::path::Path, one: KeptFile) -> Span 
     let root = folder.join(FOLDER);
     let KeptFile { teamspace, file, size_bytes } = one.clone();
     let looked = tokio::task::spawn_blocking(move || problem(&root, &one)).await;
-    let found = match looked {
-        Ok(Ok(None)) | Err(_) => None,
-        Ok(Ok(Some(problem))) => Some(problem),
-        Ok(Err(error)) => Some(format!("cannot be read: {error}")),
-    };
-    // It may have been removed since the round began.
-    let is_kept = || async { engine.files().kept(&teamspace, &file).await };
-    if let Some(problem) = found
-        && is_kept().await.is_ok_and(|kept| kept.is_some())
+    let is_good = matches!(looked, Ok(Ok(None)) | Err(_));
+    // It may have been removed or stored again since it was read. One that is refused may have been
+    // put right.
+    if (!is_good || engine.files().is_damaged(&teamspace, &file))
+        && let Err(error) = engine.files().check(&teamspace, &file).await
+        && !matches!(error, FileError::NoFile | FileError::Damaged)
     {
         engine.counts().scrub_findings.fetch_add(1, Ordering::Relaxed);
-        tracing::error!("scrub: the file {file} {problem}; see tasuki audit verify");
+        tracing::error!(%error, "scrub: the file {file} cannot be read");
     }
     let seconds_1000 = size_bytes.saturating_mul(1_000) / BYTES_PER_SECOND;
     Span::from_millis(PAUSE.as_millis() + i64::try_from(seconds_1000).unwrap_or(i64::MAX / 2))

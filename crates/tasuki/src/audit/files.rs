@@ -6,20 +6,23 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
-use adapters::files::{inspect, list, path_of};
+use adapters::files::{inspect, list};
 use anyhow::Context;
+use engine::files::damage;
 use engine::ports::store::StoreError;
-use protocol::ids::FileId;
 use store::sqlite::KeptFile;
 
+use super::pacer::FILE_BYTES_PER_ROW;
 use super::report::Report;
 
-/// Adds what is wrong with the files below `root`. `current` reads the record as it is now: a
+/// Adds what is wrong with the files below `root`. `count` is told as how many rows each counts
+/// that was read. `current` reads the record as it is now: a
 /// server may have removed a file since the record was read.
 pub fn check(
     report: &mut Report,
     kept: &[KeptFile],
     root: &Path,
+    count: impl Fn(u64),
     current: impl Fn() -> Result<Vec<KeptFile>, StoreError>,
 ) -> anyhow::Result<()> {
     let cannot = || format!("cannot read {}", root.display());
@@ -28,6 +31,7 @@ pub fn check(
         if let Some(problem) = problem(root, one).with_context(cannot)? {
             wrong.push((one, problem));
         }
+        count(1 + one.size_bytes / FILE_BYTES_PER_ROW);
     }
     let now: BTreeSet<KeptFile> = match wrong.is_empty() {
         true => BTreeSet::new(),
@@ -51,15 +55,6 @@ pub fn check(
 
 /// What is wrong with one file.
 pub fn problem(root: &Path, one: &KeptFile) -> io::Result<Option<String>> {
-    let found = inspect(&path_of(root, &one.teamspace, &one.file))?;
-    Ok(match found {
-        None => Some("is missing".to_owned()),
-        Some(content) if content.size_bytes != one.size_bytes => {
-            Some(format!("has {} bytes, and {} were stored", content.size_bytes, one.size_bytes))
-        }
-        Some(content) if FileId::of_digest(&content.digest) != one.file => {
-            Some("has other bytes than were stored".to_owned())
-        }
-        Some(_) => None,
-    })
+    let KeptFile { teamspace, file, size_bytes } = one;
+    damage::problem(inspect(root, teamspace, file, *size_bytes), file, *size_bytes)
 }

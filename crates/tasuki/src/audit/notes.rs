@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::{fs, io, str};
 
+use adapters::ledger_key::FoundRowKey;
 use adapters::{checkpoint_file, ledger_key};
 use engine::ports::store::Sealed;
 use protocol::audit::Auditor;
 use protocol::checkpoint::{Checkpoint, Verifier};
 use protocol::merkle::Edge;
-use protocol::row_mac::RowKey;
 use protocol::time::{Span, Time};
 
 use super::Options;
@@ -21,8 +21,8 @@ pub struct Beside {
     pub key: Option<String>,
     pub newest: Option<String>,
     pub log: Option<checkpoint_file::Log>,
-    /// Authenticates rows, where the caller can read the key of the server.
-    pub row_key: Option<RowKey>,
+    /// Authenticates rows, where the caller has the key of the server.
+    pub row_key: FoundRowKey,
 }
 
 impl Beside {

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use engine::ports::store::StoreError;
 use protocol::audit::EntryPlace;
 use protocol::conversation::event::is_line;
+use protocol::conversation::transcript_line::can_be_line;
 use protocol::ledger::{Entry, Stream};
+use protocol::step::Event;
 use store::sqlite::{ReadOnly, TranscriptRow};
 
 use super::report::Findings;
@@ -85,4 +87,57 @@ impl<'d> Transcripts<'d> {
             ));
         }
     }
+}
+
+/// Whether a message is a line of its transcript, and under its own number. One that was erased no
+/// longer says its number: its row is looked at alone.
+pub fn entry_problem(
+    database: &ReadOnly,
+    seq: i64,
+    entry: &Entry,
+    event: Option<&Event>,
+) -> Result<Option<String>, StoreError> {
+    let Some(Event::Conversation(event)) = event else { return Ok(None) };
+    let Some(number) = event.number() else { return Ok(None) };
+    let found = database.transcript_seq(&entry.stream, number)?;
+    let Stream { teamspace, subject } = &entry.stream;
+    let what = match found {
+        Some(found) if found == seq => return Ok(None),
+        Some(found) => format!("points to entry {found}, and is entry {seq}"),
+        None => "is missing".to_owned(),
+    };
+    Ok(Some(format!("message {number} in the transcript of {subject} in {teamspace} {what}")))
+}
+
+/// What is wrong with a line, which comes after another one in the order of the table.
+pub fn row_problem(
+    database: &ReadOnly,
+    row: &TranscriptRow,
+    before: Option<&TranscriptRow>,
+) -> Result<Option<String>, StoreError> {
+    let TranscriptRow { number, seq, .. } = row;
+    let Some(stream) = &row.stream else {
+        return Ok(Some(format!(
+            "message {number} of a conversation that is not there points to entry {seq}"
+        )));
+    };
+    let wanted = (u64::try_from(*number).ok(), u64::try_from(*seq).unwrap_or_default());
+    let found = match wanted.1.checked_sub(1) {
+        Some(before) => database.entries(before, 1)?.pop().filter(|found| found.seq == wanted.1),
+        None => None,
+    };
+    let is_it = found.is_some_and(|found| {
+        let number = wanted.0.unwrap_or_default();
+        found.entry.stream == *stream
+            && can_be_line(&found.entry.name, found.entry.body.text(), number)
+    });
+    let before = before.filter(|before| before.is_beside(row));
+    let is_next = before.map_or(*number == 1, |it| it.number + 1 == *number && it.seq < *seq);
+    let Stream { teamspace, subject } = stream;
+    Ok((!is_it || !is_next).then(|| {
+        format!(
+            "message {number} of {subject} in {teamspace} points to entry {seq}, which is no such \
+             message"
+        )
+    }))
 }

@@ -26,6 +26,8 @@ pub struct FileNames {
     pub digest: PathBuf,
     /// A folder with the files whose bytes lie beside the database.
     pub files: PathBuf,
+    /// Which files of the database are not in that folder, if there are any.
+    pub missing: PathBuf,
 }
 
 impl FileNames {
@@ -36,6 +38,7 @@ impl FileNames {
             signing_key: backup.with_added_extension("key"),
             digest: backup.with_added_extension("sha256"),
             files: backup.with_added_extension("files"),
+            missing: backup.with_added_extension("missing"),
         }
     }
 }

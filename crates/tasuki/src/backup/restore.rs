@@ -40,6 +40,9 @@ pub struct Restored {
     /// The folder has a checkpoint of this many entries, which the backup does not fulfil.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost_size: Option<u64>,
+    /// Stored files that the backup says it does not have.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
 }
 
 /// The files beside the backup.
@@ -68,7 +71,9 @@ pub fn restore(
     check_same_ledger(&data, &kept)?;
     let before = verify(from, &kept.beside, progress)?;
     // A server must not find a database without its files, so they come first.
-    let (folder, files) = (FileNames::of(from).files, ReadOnly::open_file(from)?.kept_files()?);
+    let FileNames { files: folder, missing, .. } = FileNames::of(from);
+    let missing = stored::read_missing(&missing)?;
+    let files = stored::wanted(ReadOnly::open_file(from)?.kept_files()?, &missing);
     stored::check(&folder, &files)?;
 
     node::make_folder(&data)?;
@@ -99,6 +104,7 @@ pub fn restore(
         n_sealed,
         moved_to,
         lost_size: behind.filter(|it| it.doubt == Doubt::Lost).map(|it| it.lost.size),
+        missing: missing.iter().map(|(of, file)| format!("{of} {file}")).collect(),
     })
 }
 

@@ -1,5 +1,5 @@
 //! The stored files of a backup: a folder beside it, with exactly the files that its database
-//! keeps.
+//! keeps, but for those that a list beside it names as missing.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +7,33 @@ use std::path::{Path, PathBuf};
 
 use adapters::files::{FOLDER, copy, list, path_of};
 use anyhow::{Context, Result, bail};
+use protocol::ids::{FileId, TeamspaceId};
 use store::sqlite::KeptFile;
+
+use super::files;
+
+/// Damaged files that are named; the others are counted.
+const NAMED_MAX: usize = 100;
+
+/// What a backup does with files that are missing or damaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Damaged {
+    Refuse,
+    /// The backup says that they are missing, so that a restore accepts it.
+    LeaveOut,
+}
+
+/// A stored file by its teamspace and its name.
+type Name = (TeamspaceId, FileId);
+
+/// What a backup has of the stored files.
+#[derive(Debug)]
+pub struct Copied {
+    pub n_files: u64,
+    pub n_bytes: u64,
+    /// The files that were left out, a line for each.
+    pub missing: Vec<String>,
+}
 
 /// A folder of files that is copied. Removed if it is not finished.
 #[derive(Debug)]
@@ -41,18 +67,21 @@ impl StoredFiles {
         Ok(())
     }
 
-    /// Adds the files that came since, and removes those that went. Returns how many there are, and
-    /// their bytes. Each was compared with its name when it was copied.
-    pub fn finish(mut self, kept: &[KeptFile]) -> Result<(u64, u64)> {
+    /// Adds the files that came since, and removes those that went. Each was compared with its name
+    /// when it was copied.
+    pub fn finish(mut self, kept: &[KeptFile], damaged: Damaged) -> Result<Copied> {
         let missing: Vec<_> =
             kept.iter().filter(|one| !self.copied.contains(*one)).cloned().collect();
         self.copy(&missing)?;
-        if let Some(KeptFile { teamspace, file, .. }) =
-            kept.iter().find(|one| !self.copied.contains(*one))
-        {
+        let missing = kept.iter().filter(|one| !self.copied.contains(*one));
+        let missing: Vec<String> = missing.map(line).collect();
+        if damaged == Damaged::Refuse && !missing.is_empty() {
+            let named = missing[..missing.len().min(NAMED_MAX)].join("\n  ");
             bail!(
-                "the file {file} of {teamspace} cannot be backed up: it is missing or damaged, \
-                 or it was erased at this moment; tasuki audit verify tells"
+                "{} stored files cannot be backed up: they are missing or damaged, or were erased \
+                 at this moment; tasuki audit verify tells:\n  {named}\nhint: put them back, or \
+                 back up the rest with --leave-out-damaged",
+                missing.len()
             );
         }
         let kept: BTreeSet<_> = kept.iter().collect();
@@ -61,8 +90,34 @@ impl StoredFiles {
             fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
         }
         self.is_finished = true;
-        Ok((kept.len() as u64, kept.iter().map(|one| one.size_bytes).sum()))
+        let copied = kept.into_iter().filter(|one| self.copied.contains(*one));
+        let sizes: Vec<u64> = copied.map(|one| one.size_bytes).collect();
+        Ok(Copied { n_files: sizes.len() as u64, n_bytes: sizes.iter().sum(), missing })
     }
+}
+
+fn line(one: &KeptFile) -> String {
+    format!("{} {}", one.teamspace, one.file)
+}
+
+/// The files that a backup says are missing.
+pub fn read_missing(path: &Path) -> Result<BTreeSet<Name>> {
+    let text = files::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = String::from_utf8_lossy(text.as_deref().unwrap_or_default()).into_owned();
+    let name = |line: &str| -> Option<Name> {
+        let (teamspace, file) = line.split_once(' ')?;
+        Some((teamspace.parse().ok()?, file.parse().ok()?))
+    };
+    let found = text.lines().map(|line| {
+        name(line).with_context(|| format!("{}: {line:?} names no stored file", path.display()))
+    });
+    found.collect()
+}
+
+/// The files that a restore needs: those that the database keeps and the backup does not miss.
+pub fn wanted(kept: Vec<KeptFile>, missing: &BTreeSet<Name>) -> Vec<KeptFile> {
+    let is_there = |one: &KeptFile| !missing.contains(&(one.teamspace.clone(), one.file.clone()));
+    kept.into_iter().filter(is_there).collect()
 }
 
 impl Drop for StoredFiles {

@@ -4,17 +4,20 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use adapters::checkpoint_file;
 use anyhow::{Context, Result};
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, value_parser};
 use engine::ports::clock::{Clock, SystemClock};
 use engine::ports::store::Sequenced;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use protocol::time::Span;
+use tokio::runtime::Handle;
 
 use super::ending::{NoLedger, usage};
-use crate::audit::{self, Options, Report, Source, Tail};
+use crate::audit::pacer::Pacer;
+use crate::audit::{self, Options, Pace, Report, Source, Tail};
 use crate::{exit_code, output};
 
 /// How often `tail --follow` looks for more.
@@ -45,6 +48,10 @@ enum AuditCommand {
         /// A checkpoint you kept elsewhere; may be repeated
         #[arg(long = "checkpoint", value_name = "FILE")]
         checkpoints: Vec<PathBuf>,
+        /// Read at most so many rows a second, beside a busy server [default: as fast as it can]
+        #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
+        #[arg(conflicts_with = "export")]
+        rows_per_second: Option<u32>,
     },
     /// Write the whole ledger to a file that can be verified alone
     Export {
@@ -72,7 +79,7 @@ pub async fn run(args: AuditArgs) -> Result<u8> {
         None => super::configure(None)?.data,
     };
     match args.command {
-        AuditCommand::Verify { export, key, checkpoints } => {
+        AuditCommand::Verify { export, key, checkpoints, rows_per_second } => {
             let source = source(folder, export)?;
             let notes = checkpoints
                 .iter()
@@ -83,9 +90,7 @@ pub async fn run(args: AuditArgs) -> Result<u8> {
                 .collect::<Result<_>>();
             let key = usage(key.map(read_key).transpose())?;
             let options = Options { key, notes: usage(notes)? };
-            let bar = progress_bar("verifying");
-            let report = audit::verify(&source, &options, &mut |done, all| show(&bar, done, all))?;
-            bar.finish_and_clear();
+            let report = verify(source, options, rows_per_second).await?;
             print_report(&report, args.json);
             Ok(if report.is_sound() { exit_code::OK } else { exit_code::FAILED })
         }
@@ -128,6 +133,26 @@ pub async fn run(args: AuditArgs) -> Result<u8> {
             }
         }
     }
+}
+
+/// On a thread of its own, which waits after each page of rows if there is a pace.
+async fn verify(source: Source, options: Options, rows_per_second: Option<u32>) -> Result<Report> {
+    let runtime = Handle::current();
+    let pace = rows_per_second.map(|rows_per_second| {
+        let pacer = Mutex::new(Pacer::new(rows_per_second, SystemClock.now()));
+        Pace(Box::new(move |n_rows| {
+            let mut pacer = pacer.lock().expect("nothing panics in here");
+            runtime.block_on(SystemClock.sleep(pacer.after(n_rows, SystemClock.now())));
+        }))
+    });
+    let verifying = tokio::task::spawn_blocking(move || {
+        let bar = progress_bar("verifying");
+        let progress = &mut |done, all| show(&bar, done, all);
+        let report = audit::verify_at_pace(&source, &options, pace, progress);
+        bar.finish_and_clear();
+        report
+    });
+    verifying.await.context("the audit ended in a panic")?
 }
 
 /// Where to look. A file or a folder that cannot be read was misspelt, which is not a finding.

@@ -9,7 +9,7 @@ use indicatif::HumanBytes;
 use super::audit_commands::{progress_bar, show};
 use super::ending::{NoLedger, usage};
 use super::token::now;
-use crate::backup::{self, BackupStage, Made, Old, Restored, SigningKey};
+use crate::backup::{self, BackupStage, Contents, Damaged, Made, Old, Restored, SigningKey};
 use crate::{exit_code, output};
 
 #[derive(Debug, Args)]
@@ -23,6 +23,9 @@ pub struct BackupArgs {
     /// Put the signing key beside it too: with both, an attacker can sign a forged ledger
     #[arg(long)]
     with_key: bool,
+    /// Back up the rest if stored files are missing or damaged; the backup says which are missing
+    #[arg(long)]
+    leave_out_damaged: bool,
     /// Print JSON instead of text
     #[arg(long)]
     json: bool,
@@ -50,11 +53,14 @@ pub fn back_up(args: BackupArgs) -> Result<u8> {
         return Err(NoLedger(data).into());
     }
     let key = if args.with_key { SigningKey::Along } else { SigningKey::Apart };
-    let made = with_bar(|progress| backup::make(&data, &args.to, key, now(), progress))?;
+    let damaged = if args.leave_out_damaged { Damaged::LeaveOut } else { Damaged::Refuse };
+    let contents = Contents { key, damaged };
+    let made = with_bar(|progress| backup::make(&data, &args.to, contents, now(), progress))?;
     if args.json {
         output::json(&made);
     } else {
-        let Made { file, made_at, n_entries, n_sealed, n_bytes, n_files, n_file_bytes } = made;
+        let Made { file, made_at, n_entries, n_sealed, n_bytes, n_files, n_file_bytes, missing } =
+            made;
         output::line(&format!(
             "backed up {n_entries} entries, {n_sealed} sealed, {} to {} at {made_at}",
             HumanBytes(n_bytes),
@@ -63,6 +69,12 @@ pub fn back_up(args: BackupArgs) -> Result<u8> {
         if n_files > 0 {
             let n_file_bytes = HumanBytes(n_file_bytes);
             output::remark(&format!("with {n_files} stored files, {n_file_bytes}, beside it"));
+        }
+        if !missing.is_empty() {
+            let (n, names) = (missing.len(), missing.join("\n  "));
+            output::remark(&format!(
+                "WITHOUT {n} stored files, which are missing or damaged:\n  {names}"
+            ));
         }
     }
     Ok(exit_code::OK)
@@ -79,11 +91,18 @@ pub fn restore(args: RestoreArgs) -> Result<u8> {
         output::json(&restored);
         return Ok(exit_code::OK);
     }
-    let Restored { data, n_entries, n_sealed, moved_to, has_key, lost_size } = restored;
+    let Restored { data, n_entries, n_sealed, moved_to, has_key, lost_size, missing } = restored;
     let data = data.display();
     output::line(&format!("restored {n_entries} entries, {n_sealed} sealed, to {data}"));
     if let Some(moved_to) = moved_to {
         output::remark(&format!("the database that was there is now {data}/{moved_to}"));
+    }
+    if !missing.is_empty() {
+        output::remark(&format!(
+            "the backup was made WITHOUT {} stored files: a server refuses them until they are \
+             stored again",
+            missing.len()
+        ));
     }
     if let Some(lost_size) = lost_size {
         output::remark(&format!(

@@ -13,7 +13,8 @@ use serde_json::{Map, Value, json};
 use super::graph::attribute;
 use super::reach::Reach;
 use super::{
-    callback, conversation_score as score, conversation_story, file, json_object, names, put, token,
+    callback, conversation_reads as reads, conversation_score as score, conversation_story, file,
+    json_object, names, put, token,
 };
 use crate::client::{Call, Client, percent_encode};
 use crate::{exit_code, output};
@@ -71,6 +72,11 @@ enum ConversationCommand {
         /// The agent that shall answer
         agent: String,
     },
+    /// List the agents that its customer may choose now
+    Agents {
+        /// The conversation's id
+        id: String,
+    },
     /// Follow what is said until it is closed
     Tail {
         /// The conversation's id
@@ -103,7 +109,8 @@ enum ConversationCommand {
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
     },
-    /// Write everything that was said as JSON, one object to a line, with files and hashes
+    /// Write everything that was said as JSON, one object to a line, with hashes and the bytes of
+    /// attachments; a stored file is named, and `tasuki file get` fetches it
     Export {
         /// The conversation's id
         id: String,
@@ -255,8 +262,9 @@ pub async fn run(args: ConversationArgs) -> Result<u8> {
         ConversationCommand::Tail { id, after } => {
             conversation_story::tail(client, &id, after, json).await?;
         }
+        ConversationCommand::Agents { id } => reads::agents(client, &id, json).await?,
         ConversationCommand::History { id, form } => {
-            print_history(client, &id, form, json).await?;
+            reads::history(client, &id, form, json).await?;
         }
         ConversationCommand::Progress { id, epoch } => progress(client, &id, epoch, json).await?,
         ConversationCommand::Close { id, reason } => {
@@ -296,14 +304,6 @@ fn opened(answer: &Value) {
     output::line(&text(answer, "customer_token"));
     output::remark(&format!("{} holds the conversation", text(answer, "holder")));
     output::remark("the token is its customer's, and not shown again");
-}
-
-/// The messages alone, or with what was left out.
-async fn print_history(client: &Client, id: &str, form: HistoryForm, json: bool) -> Result<()> {
-    let path = path_of(id, &format!("/history?form={}", form.as_str()));
-    let answer = client.call(Call::get(path)).await?.success()?;
-    output::json(if json { &answer } else { &answer["messages"] });
-    Ok(())
 }
 
 pub fn path_of(id: &str, below: &str) -> String {

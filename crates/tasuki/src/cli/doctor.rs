@@ -47,6 +47,8 @@ struct DoctorFinding {
 enum Verdict {
     Good,
     Note,
+    /// It is allowed, and something that goes wrong will not be noticed. It is shown last.
+    Warning,
     Bad,
 }
 
@@ -67,6 +69,7 @@ pub async fn run(args: DoctorArgs) -> Result<u8> {
         true => server(&args.reach.connect().await?.client, bad).await,
         false => server(&Client::socket(control_socket(&args.reach.data()?)), note).await,
     });
+    findings.sort_by_key(|finding| finding.verdict == Verdict::Warning);
     if args.reach.json {
         output::json(&findings);
     } else {
@@ -74,6 +77,7 @@ pub async fn run(args: DoctorArgs) -> Result<u8> {
             let verdict = match finding.verdict {
                 Verdict::Good => "good",
                 Verdict::Note => "note",
+                Verdict::Warning => "WARNING",
                 Verdict::Bad => "BAD",
             };
             vec![finding.check.to_owned(), verdict.to_owned(), finding.detail.clone()]
@@ -190,8 +194,8 @@ fn files(data: &Path) -> Option<DoctorFinding> {
     };
     let root = data.join(FOLDER);
     let is_there = |one: &&KeptFile| {
-        let found = std::fs::metadata(path_of(&root, &one.teamspace, &one.file));
-        found.is_ok_and(|found| found.len() == one.size_bytes)
+        let found = std::fs::symlink_metadata(path_of(&root, &one.teamspace, &one.file));
+        found.is_ok_and(|found| found.is_file() && found.len() == one.size_bytes)
     };
     let n_bytes = kept.iter().map(|one| one.size_bytes).sum::<u64>();
     Some(match kept.len() - kept.iter().filter(is_there).count() {
@@ -212,7 +216,7 @@ fn witnesses(data: &Path, ledger: &config::Ledger) -> Vec<DoctorFinding> {
     });
     let mut findings: Vec<_> = folder.into_iter().chain(http_witness(data, ledger)).collect();
     if findings.is_empty() {
-        findings.push(note(
+        findings.push(warning(
             check,
             "NONE: if the whole data folder is put back to an older state, no one will notice; \
              set `ledger.witness` to a folder elsewhere, or `ledger.witness_url`"
@@ -327,6 +331,10 @@ fn good(check: &'static str, detail: String) -> DoctorFinding {
 
 fn note(check: &'static str, detail: String) -> DoctorFinding {
     DoctorFinding { check, verdict: Verdict::Note, detail }
+}
+
+fn warning(check: &'static str, detail: String) -> DoctorFinding {
+    DoctorFinding { check, verdict: Verdict::Warning, detail }
 }
 
 fn bad(check: &'static str, detail: String) -> DoctorFinding {

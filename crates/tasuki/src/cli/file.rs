@@ -1,10 +1,11 @@
 //! `tasuki file`: storing, getting and listing files; and the uploads of other commands.
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use axum::body::Body;
 use clap::{Args, Subcommand};
 use http_body_util::BodyExt;
 use indicatif::HumanBytes;
@@ -12,6 +13,8 @@ use protocol::canonical;
 use protocol::file::Image;
 use protocol::ids::FileId;
 use protocol::time::Time;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -154,19 +157,24 @@ async fn get(client: &Client, file: &FileId, to: Option<&Path>) -> Result<()> {
     let path = format!("/v1/files/{}", percent_encode(file.as_str()));
     let response = client.open(&Call::get(path), &[]).await?;
     let status = response.status().as_u16();
-    let mut body = response.into_body();
+    let body = response.into_body();
     if status >= 300 {
         let bytes = body.collect().await.context("the answer broke off")?.to_bytes();
         let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
         return Answer { status, body, is_json: true }.success().map(drop);
     }
-    let mut out: Box<dyn Write> = match to {
-        Some(to) => {
-            let created = File::create_new(to);
-            Box::new(created.with_context(|| format!("cannot write {}", to.display()))?)
-        }
-        None => Box::new(std::io::stdout()),
+    let Some(to) = to else {
+        let mut out = std::io::stdout();
+        return receive(body, &mut out, file).await;
     };
+    let beginning = Beginning::create(to)?;
+    receive(body, &mut &beginning.file, file).await?;
+    beginning.finish(to)
+}
+
+/// Writes the bytes of a file as they come. Fails after the last one if they are not those of its
+/// name.
+async fn receive(mut body: Body, out: &mut dyn Write, file: &FileId) -> Result<()> {
     let mut hasher = Sha256::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.context("the answer broke off")?;
@@ -179,6 +187,45 @@ async fn get(client: &Client, file: &FileId, to: Option<&Path>) -> Result<()> {
         bail!("the bytes that came are not those of {file}");
     }
     Ok(())
+}
+
+/// A file under a temporary name, until all its bytes are right. Removed if it does not get its
+/// name.
+struct Beginning {
+    path: PathBuf,
+    file: File,
+}
+
+impl Beginning {
+    fn create(to: &Path) -> Result<Self> {
+        let cannot = || format!("cannot write {}", to.display());
+        if to.symlink_metadata().is_ok() {
+            return Err(std::io::Error::from(ErrorKind::AlreadyExists)).with_context(cannot);
+        }
+        let path = to.with_added_extension(format!("{}.partial", std::process::id()));
+        let file = File::create_new(&path).with_context(cannot)?;
+        Ok(Self { path, file })
+    }
+
+    /// Replaces nothing, also if there is such a file by now.
+    fn finish(self, to: &Path) -> Result<()> {
+        let flags = RenameFlags::NOREPLACE;
+        let renamed = renameat_with(CWD, &self.path, CWD, to, flags);
+        // Not every file system can tell.
+        let renamed = match renamed {
+            Err(Errno::INVAL | Errno::NOSYS) => std::fs::rename(&self.path, to),
+            Err(error) => Err(error.into()),
+            Ok(()) => Ok(()),
+        };
+        renamed.with_context(|| format!("cannot write {}", to.display()))
+    }
+}
+
+impl Drop for Beginning {
+    fn drop(&mut self) {
+        // With its name it is no longer there.
+        let _ = std::fs::remove_file(&self.path);
+    }
 }
 
 fn digest(file: &mut File) -> std::io::Result<(String, u64)> {

@@ -154,8 +154,11 @@ struct ListArgs {
 
 #[derive(Debug, Args)]
 struct AnswerArgs {
-    /// The question's id
+    /// The question's id, or with `--event` that of a session
     id: String,
+    /// The event of the session that asks; `--text` answers a clarification
+    #[arg(long, value_name = "ID", conflicts_with_all = ["choose", "hash"])]
+    event: Option<String>,
     /// Yes
     #[arg(long, group = "answered")]
     approve: bool,
@@ -182,6 +185,8 @@ enum Shown {
     Question,
     Questions,
     Claim,
+    /// A question of a session.
+    OfSession,
 }
 
 pub async fn run(args: QuestionArgs) -> Result<u8> {
@@ -195,6 +200,13 @@ pub async fn run(args: QuestionArgs) -> Result<u8> {
             Shown::Question => question(&answer),
             Shown::Questions => questions(&answer),
             Shown::Claim => claim(&answer),
+            Shown::OfSession => {
+                let said = answer["decision"].as_str().unwrap_or("answered");
+                output::line(&format!(
+                    "{} {said}",
+                    answer["event_id"].as_str().unwrap_or_default()
+                ));
+            }
         }
     }
     reached.finish().await;
@@ -212,6 +224,11 @@ async fn call(client: &Client, command: QuestionCommand, is_json: bool) -> Resul
         QuestionCommand::Show { id, wait } => {
             let wait = wait.map(|wait| format!("?wait={}", percent_encode(&wait)));
             (Call::get(path(&id, &wait.unwrap_or_default())), Shown::Question)
+        }
+        QuestionCommand::Answer(args) if args.event.is_some() => {
+            let session = percent_encode(&args.id);
+            let path = format!("/aaep/v1/sessions/{session}/answer");
+            (Call::post(path, args.session_body()?), Shown::OfSession)
         }
         QuestionCommand::Answer(args) => {
             let body = args.body(client, is_json).await?;
@@ -315,6 +332,22 @@ impl ListArgs {
 }
 
 impl AnswerArgs {
+    /// The answer to a question of a session. A text that is JSON is sent as such: `true`, or `7`.
+    fn session_body(&self) -> Result<Value> {
+        let mut body = fields([("event_id", self.event.clone()), ("rationale", self.note.clone())]);
+        match (self.approve, self.decline, &self.text) {
+            (true, ..) => body["decision"] = "accept".into(),
+            (_, true, _) => body["decision"] = "reject".into(),
+            (_, _, Some(text)) => {
+                let read = serde_json::from_str::<Value>(text).ok();
+                let plain = read.filter(|it| it.is_boolean() || it.is_number());
+                body["response"] = plain.unwrap_or_else(|| text.as_str().into());
+            }
+            (..) => bail!("expected one of --approve, --decline and --text"),
+        }
+        Ok(body)
+    }
+
     /// Without a hash the question is printed first: the answer is about what was shown.
     async fn body(&self, client: &Client, is_json: bool) -> Result<Value> {
         let (decision, more) = match (self.approve, self.decline, &self.choose, &self.text) {
@@ -352,7 +385,10 @@ fn question(it: &Value) {
     let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
     row("status", text(it, "status"));
     row("from", format!("{} → {}", text(it, "asker"), text(it, "to")));
-    row("text", text(it, "text"));
+    match it["erased"] == true {
+        true => row("erased", "yes".to_owned()),
+        false => row("text", text(it, "text")),
+    }
     row("wants", text(it, "wants"));
     if let Some(options) = it["options"].as_array() {
         let shown = options.iter().filter_map(Value::as_str).map(output::clean);
@@ -420,7 +456,10 @@ pub fn id_and_text(it: &Value) -> (String, String) {
         let found = names.iter().find_map(|name| it[*name].as_str()).unwrap_or("–");
         output::clean(found.lines().next().unwrap_or_default())
     };
-    (first(&["question_id", "handoff_id", "session_id"]), first(&["text", "title"]))
+    let id = first(&["question_id", "handoff_id", "session_id"]);
+    // A session may ask several questions; the words can be pasted after `question answer`.
+    let event = it["event_id"].as_str().map(|event| format!(" --event {}", output::clean(event)));
+    (id + &event.unwrap_or_default(), first(&["text", "title"]))
 }
 
 pub fn until(it: &Value, now: Time) -> String {

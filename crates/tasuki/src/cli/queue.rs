@@ -227,6 +227,7 @@ fn more_settings(settings: &Value) -> Vec<String> {
         ("language", &by_language),
         ("level", &settings["level"]),
         ("target", &settings["target"]),
+        ("reply_target", &settings["reply_target"]),
         ("rings", &settings["rings"]),
         ("relax", &settings["patience"]["relax"]),
         ("overflow", &settings["patience"]["overflow"]),
@@ -289,7 +290,7 @@ mod tests {
     fn every_setting_that_says_something_is_shown() {
         let settings = json!({
             "mode": "offer", "ring": "30s", "wait": "1h", "hold": "10m", "level": "5m",
-            "by_language": true, "wanted": { "team": "Care" },
+            "reply_target": "2m", "by_language": true, "wanted": { "team": "Care" },
             "patience": { "overflow": [{ "after": "20m", "to": "night" }] },
             "hours": { "utc_offset_minutes": 60, "monday": [{ "from": "09:00", "to": "17:00" }] },
         });
@@ -297,6 +298,7 @@ mod tests {
             "  wanted     team Care",
             "  language   the customer's",
             "  level      5m",
+            "  reply_target  2m",
             "  overflow   after 20m, to night",
             "  hours      monday from 09:00, to 17:00, utc_offset_minutes 60",
         ];

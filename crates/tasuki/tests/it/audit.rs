@@ -10,6 +10,7 @@ mod follower;
 mod forgeries;
 mod jsonl;
 mod ledger;
+mod scrubbed;
 mod sound;
 mod tamperings;
 mod trail;

@@ -147,6 +147,8 @@ async fn the_customer_chooses_and_ends() {
     assert_eq!((refusal.status, &refusal.body["code"]), (422, &json!("agent_not_selectable")));
     let closed = ok(&chat.customer, chat.post("/close", json!({ "reason": "thanks" }))).await;
     assert_eq!(closed["status"], "closed");
+    let choices = ok(&chat.customer, Call::get(chat.path("/agents"))).await;
+    assert_eq!(choices["items"], json!([]), "nobody can be chosen after the end");
     let over = refused(&chat.customer, chat.say("one more thing")).await;
     assert_eq!((over.status, &over.body["code"]), (409, &json!("conversation_closed")));
     for (reader, query, n_expected) in [

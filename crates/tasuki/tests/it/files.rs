@@ -1,6 +1,7 @@
 //! Files over HTTP: uploads in pieces, attachments of messages, artifacts of handoffs between
 //! machines that share no disk, who may read them, and when they go.
 
+mod damaged;
 mod kept;
 mod kills;
 mod shares;
@@ -258,7 +259,7 @@ async fn the_gate_reads_the_bytes_of_a_file_that_another_machine_stored() {
         Call::post("/v1/handoffs", offer)
     };
     let unknown = refused(&alice, with("T-0", &name_of(b"?"))).await;
-    assert_eq!(problem(&unknown), (422, "schema_invalid", "artifacts"));
+    assert_eq!(problem(&unknown), (422, "schema_invalid", "artifacts[0].ref.path"));
     assert_eq!(status_of(&bob, &report).await, 404);
     let proposed = ok(&alice, with("T-1", &report)).await;
     let id = proposed["handoff_id"].as_str().unwrap();

@@ -154,6 +154,34 @@ async fn a_model_asks_by_tool() {
     assert_eq!(shown["reference"], "thread-1");
 }
 
+/// Every call of a turn is listed: one that waits for a human, and one of another tool.
+#[tokio::test]
+async fn calls_of_other_tools_stay_with_the_program() {
+    let desk = Desk::open().await;
+    let call = |id: &str, name: &str, arguments: Value| {
+        json!({ "id": id, "type": "function",
+                "function": { "name": name, "arguments": arguments.to_string() } })
+    };
+    let ask = call("a", "ask_human", json!({ "text": "Refund?" }));
+    let calls = json!([ask, call("b", "lookup", json!({ "order": 7 }))]);
+    let turn = json!({ "role": "assistant", "content": null, "tool_calls": calls });
+    let body = json!({ "form": "openai", "turn": turn, "to": "hana", "reference": "thread-1" });
+    let send = || ok(&desk.bot, Call::post("/v1/questions/tool_calls", body.clone()));
+    let first = send().await;
+    assert_eq!((&first["waiting"], &first["messages"]), (&json!(["a", "b"]), &json!([])));
+    let other = json!({ "call_id": "b", "name": "lookup", "outcome": "waiting" });
+    assert_eq!(first["calls"][1], other);
+    let asked = &first["calls"][0];
+    assert_eq!((&asked["outcome"], &asked["status"]), (&json!("waiting"), &json!("open")));
+
+    let shown = ok(&desk.hana, Call::get(at(asked, ""))).await;
+    ok(&desk.hana, answer(&shown, "approve")).await;
+    let done = send().await;
+    assert_eq!((&done["waiting"], &done["calls"][1]), (&json!(["b"]), &other));
+    assert_eq!(done["calls"][0]["outcome"], "answered");
+    assert_eq!(done["messages"][0]["tool_call_id"], "a", "{done}");
+}
+
 /// What a model's calls ask, in the run of this reference.
 async fn asks(bot: &Client, reference: &str, calls: &[(&str, Value)]) -> Value {
     let call = |(id, arguments): &(&str, Value)| {
@@ -239,5 +267,24 @@ async fn an_operator_erases_what_was_said() {
     ok(&desk.hana, answer(&asked, "approve")).await;
     let erased = ok(&desk.operator, erase()).await;
     assert_eq!((&erased["text"], &erased["arguments"]), (&json!(""), &json!(null)));
-    assert_eq!(erased["hash"], asked["hash"]);
+    assert_eq!((&erased["hash"], &erased["erased"]), (&asked["hash"], &json!(true)));
+    let claimed = ok(&desk.bot, Call::post(at(&asked, "/claim"), json!({}))).await;
+    assert_eq!(claimed["question"]["erased"], true, "a worker is told: {claimed}");
+    assert_eq!(claimed["question"]["answer"]["decision"], "approve");
+}
+
+/// A model that asked for a text is not given an empty one.
+#[tokio::test]
+async fn a_model_is_told_that_its_answer_was_erased() {
+    let desk = Desk::open().await;
+    let calls = [("c1", json!({ "text": "Name?", "wants": "text" }))];
+    let send = || asks(&desk.bot, "thread-1", &calls);
+    let first = send().await;
+    let shown = ok(&desk.hana, Call::get(at(&first["calls"][0], ""))).await;
+    let said = json!({ "hash": shown["hash"], "decision": "text", "text": "Ana" });
+    ok(&desk.hana, Call::post(at(&shown, "/answer"), said)).await;
+    let erase = json!({ "position": 2, "reason": "the customer asked" });
+    ok(&desk.operator, Call::post(at(&shown, "/erase"), erase)).await;
+    let told = "A human answered, and the answer has been erased.";
+    assert_eq!(send().await["messages"][0]["content"], told);
 }

@@ -2,6 +2,7 @@
 //! unless an operator has declared it. Without a witness elsewhere, an old database with its old
 //! checkpoint and its old log is not noticed.
 
+mod object_stores;
 mod outages;
 
 use std::fs;
@@ -14,7 +15,7 @@ use tasuki::client::Call;
 
 use crate::ledger;
 use crate::server::{Server, initiate, ok, refused};
-use crate::witness_server::{Manner, WitnessServer};
+use crate::witness_server::{Manner, WitnessServer, s3_gate};
 
 const DATABASE: &str = "tasuki.db";
 const NEWEST: &str = "checkpoint";
@@ -37,6 +38,8 @@ enum Elsewhere {
     Nowhere,
     Folder,
     Http,
+    /// In a bucket of an object store.
+    S3,
     /// By another Tasuki, which cosigns them.
     C2sp,
 }
@@ -64,7 +67,12 @@ impl Stage {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: &str| folder.path().join(name);
         fs::create_dir(path("witness")).expect("a folder");
-        let http = WitnessServer::start();
+        let http = match remote {
+            Elsewhere::S3 => WitnessServer::start_s3(),
+            Elsewhere::Nowhere | Elsewhere::Folder | Elsewhere::Http | Elsewhere::C2sp => {
+                WitnessServer::start()
+            }
+        };
         fs::create_dir(path("data")).expect("a folder");
         let key = adapters::ledger_key::open(&path("data"), || [7; 32]).expect("a key");
         let cosigner = Server::start_on(&path("cosigner"), |command| {
@@ -161,7 +169,7 @@ impl Stage {
             Elsewhere::Folder => {
                 command.env("TASUKI_LEDGER_WITNESS", self.path("witness"));
             }
-            Elsewhere::Http | Elsewhere::C2sp => {
+            Elsewhere::Http | Elsewhere::S3 | Elsewhere::C2sp => {
                 with_url(command, elsewhere, &self.http, &self.cosigner);
             }
         }
@@ -184,9 +192,18 @@ impl Stage {
 
     /// The verdict of the doctor about something, and why.
     fn doctor(&self, data: &Path, elsewhere: Elsewhere, check: &str) -> (String, String) {
+        self.doctor_with(data, check, |command| self.with(command, elsewhere))
+    }
+
+    fn doctor_with(
+        &self,
+        data: &Path,
+        check: &str,
+        change: impl FnOnce(&mut Command),
+    ) -> (String, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tasuki"));
         command.args(["doctor", "--json", "--data"]).arg(data);
-        self.with(&mut command, elsewhere);
+        change(&mut command);
         let output = command.output().expect("the executable runs");
         let findings: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         let mut findings = findings.as_array().expect("a list").iter();
@@ -200,6 +217,11 @@ fn with_url(command: &mut Command, remote: Elsewhere, http: &WitnessServer, cosi
     match remote {
         Elsewhere::Nowhere | Elsewhere::Folder => {}
         Elsewhere::Http => drop(command.env("TASUKI_LEDGER_WITNESS_URL", &http.url)),
+        Elsewhere::S3 => {
+            command.env("TASUKI_LEDGER_WITNESS_URL", &http.url);
+            command.env("TASUKI_LEDGER_WITNESS_S3_REGION", s3_gate::REGION);
+            command.env("TASUKI_LEDGER_WITNESS_S3_KEY_FILE", http.key_file());
+        }
         Elsewhere::C2sp => {
             let url = format!("{}/witness/", cosigner.url);
             let key = adapters::ledger_key::open(&cosigner.data, || [0; 32]).expect("a key");
@@ -240,26 +262,29 @@ fn copy(from: &Path, to: &Path) {
 
 #[tokio::test]
 async fn what_is_put_back_is_noticed() {
-    let stages = [Stage::new().await, Stage::with_remote(Elsewhere::C2sp).await];
+    let (stage, bucket) = (Stage::new().await, Stage::with_remote(Elsewhere::S3).await);
+    let cosigned = Stage::with_remote(Elsewhere::C2sp).await;
     let mut n_ways = 0;
     for database in [Put::Current, Put::Old] {
         for (newest, log) in ALL.into_iter().flat_map(|newest| ALL.map(|log| (newest, log))) {
-            let [stage, cosigned] = &stages;
             for (stage, elsewhere) in [
-                (stage, Elsewhere::Nowhere),
-                (stage, Elsewhere::Folder),
-                (stage, Elsewhere::Http),
-                (cosigned, Elsewhere::C2sp),
+                (&stage, Elsewhere::Nowhere),
+                (&stage, Elsewhere::Folder),
+                (&stage, Elsewhere::Http),
+                (&bucket, Elsewhere::S3),
+                (&cosigned, Elsewhere::C2sp),
             ] {
                 let data = stage.put(database, newest, log);
                 let is_whole = |put: Put| matches!(put, Put::Current | Put::Old);
-                let expected = match (database, elsewhere) {
-                    // The witness alone is enough.
-                    (Put::Current, Elsewhere::Folder | Elsewhere::Http | Elsewhere::C2sp) => true,
-                    (_, Elsewhere::Folder | Elsewhere::Http | Elsewhere::C2sp) => false,
-                    (Put::Current, Elsewhere::Nowhere) => is_whole(newest) && is_whole(log),
+                let expected = match (database == Put::Current, elsewhere) {
+                    (true, Elsewhere::Nowhere) => is_whole(newest) && is_whole(log),
                     // If all that is left is old, no one can tell.
-                    (_, Elsewhere::Nowhere) => (newest, log) == (Put::Old, Put::Old),
+                    (false, Elsewhere::Nowhere) => (newest, log) == (Put::Old, Put::Old),
+                    // The witness alone is enough.
+                    (
+                        is_current,
+                        Elsewhere::Folder | Elsewhere::Http | Elsewhere::S3 | Elsewhere::C2sp,
+                    ) => is_current,
                 };
                 let what = format!("database {database:?}, newest {newest:?}, log {log:?}");
                 let found = stage.is_complete(&data, elsewhere);
@@ -268,7 +293,7 @@ async fn what_is_put_back_is_noticed() {
             }
         }
     }
-    assert_eq!(n_ways, 128);
+    assert_eq!(n_ways, 160);
 }
 
 /// The database is gone, and the server makes an empty one.
@@ -292,9 +317,14 @@ async fn an_empty_database_is_not_taken_for_a_first_start() {
 /// The witnesses themselves are old, gone or garbled, or one of them misbehaves.
 #[tokio::test]
 async fn a_witness_that_does_not_testify_leaves_a_doubt() {
-    let (stage, cosigned) = (Stage::new().await, Stage::with_remote(Elsewhere::C2sp).await);
-    for elsewhere in [Elsewhere::Folder, Elsewhere::Http, Elsewhere::C2sp] {
-        let stage = if elsewhere == Elsewhere::C2sp { &cosigned } else { &stage };
+    let (stage, bucket) = (Stage::new().await, Stage::with_remote(Elsewhere::S3).await);
+    let cosigned = Stage::with_remote(Elsewhere::C2sp).await;
+    for (stage, elsewhere) in [
+        (&stage, Elsewhere::Folder),
+        (&stage, Elsewhere::Http),
+        (&bucket, Elsewhere::S3),
+        (&cosigned, Elsewhere::C2sp),
+    ] {
         for put in ALL {
             stage.put_witnesses(put);
             let all_current = stage.put(Put::Current, Put::Current, Put::Current);
@@ -319,7 +349,7 @@ async fn a_witness_that_does_not_testify_leaves_a_doubt() {
     }
     stage.http.behave(Manner::Sound);
     assert_eq!(stage.verdicts(&data, Elsewhere::Http), ["good", "good"]);
-    assert_eq!(stage.verdicts(&data, Elsewhere::Nowhere), ["good", "note"]);
+    assert_eq!(stage.verdicts(&data, Elsewhere::Nowhere), ["good", "warning"]);
 }
 
 /// The server is read-only until an operator has declared it, and notes that the witness is gone.
@@ -360,10 +390,11 @@ async fn a_copy_that_runs_beside_the_original_is_noticed() {
         (Elsewhere::Folder, Manner::Sound),
         (Elsewhere::Http, Manner::Sound),
         (Elsewhere::Http, Manner::Plain),
+        (Elsewhere::S3, Manner::Sound),
         (Elsewhere::C2sp, Manner::Sound),
     ];
     for (elsewhere, manner) in ways {
-        let remote = if elsewhere == Elsewhere::C2sp { elsewhere } else { Elsewhere::Http };
+        let remote = if elsewhere == Elsewhere::Folder { Elsewhere::Http } else { elsewhere };
         let stage = Stage::with_remote(remote).await;
         stage.http.behave(manner);
         let [first, second] = ["data", "current"].map(|name| stage.start(name, elsewhere));
@@ -403,7 +434,7 @@ async fn until_witnessed(stage: &Stage, server: &Server, elsewhere: Elsewhere) {
     let newest = fs::read_to_string(server.data.join(NEWEST)).expect("a file");
     let is_there = || match elsewhere {
         Elsewhere::Nowhere | Elsewhere::Folder => true,
-        Elsewhere::Http => stage.http.note().as_ref() == Some(&newest),
+        Elsewhere::Http | Elsewhere::S3 => stage.http.note().as_ref() == Some(&newest),
         Elsewhere::C2sp => {
             fs::read_to_string(stage.record()).is_ok_and(|record| record.starts_with(&newest))
         }

@@ -36,7 +36,7 @@ const OF_FORM: [&str; 4] = ["graph_invalid", "json_invalid", "payload_too_large"
 
 /// Rules about several values together, or about a value and the state of the server. No schema
 /// expresses them; docs/gateways/http.md lists them.
-const RELATIONS: [&str; 77] = [
+const RELATIONS: [&str; 79] = [
     "`*` alone, or names",
     "2 to 32 options for `choose`",
     "a graph that was saved",
@@ -53,6 +53,7 @@ const RELATIONS: [&str; 77] = [
     "a time at most 30 days ahead",
     "a time in the future",
     "a worker",
+    "accept or reject for a confirmation",
     "an agent id, but it is missing",
     "an agent of the topology",
     "an agent that is a queue",
@@ -111,6 +112,7 @@ const RELATIONS: [&str; 77] = [
     "to be left out, except for",
     "to be left out by a customer",
     "to be left out for a draft",
+    "to be left out with `decision`",
     "to be left out, or a queue",
     "to stay as",
     "without itself",

@@ -397,7 +397,7 @@ async fn what_cannot_be_looked_at_waits_in_the_outbox() {
     let stream = format!("handoff/{}", id(&proposed));
     assert_eq!(
         (&outbox["items"][0]["stream"], &outbox["items"][0]["effect"]),
-        (&json!(stream), &json!("look"))
+        (&json!(stream), &json!("fetch"))
     );
     assert_eq!(refused(&bob, Call::get("/v1/outbox")).await.body["code"], "not_allowed");
     ok(&root, Call::post("/v1/outbox/revive", json!({}))).await;

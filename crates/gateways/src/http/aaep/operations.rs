@@ -1,5 +1,6 @@
 //! The operations on sessions that agents announce.
 
+use crate::http::aaep::answer::{AnswerSessionInput, AnsweredSessionView};
 use crate::http::aaep::compat::{AnyMessage, Received, SessionInput};
 use crate::http::aaep::erase::{EraseSessionInput, ErasedSessionView};
 use crate::http::aaep::listening::ListenInput;
@@ -11,7 +12,7 @@ use crate::http::aaep::sessions::{
 use crate::http::shared::operation::{Operation, Response, Who, action, read, schema};
 use crate::http::shared::paging::ListPage;
 
-pub const AAEP: [Operation; 15] = [
+pub const AAEP: [Operation; 16] = [
     Operation {
         is_keyed: false,
         response: Response::Json(schema::<EventsRecorded>),
@@ -47,6 +48,16 @@ pub const AAEP: [Operation; 15] = [
             "/aaep/v1/sessions/{session}/decisions/{reply_token}",
             "await_decision",
             "The result of a question; waits for it if asked to.",
+        )
+    },
+    Operation {
+        is_keyed: false,
+        response: Response::Json(schema::<AnsweredSessionView>),
+        ..action(
+            "/aaep/v1/sessions/{session}/answer",
+            "answer_session",
+            "Answers a question of a session, as a human who may hear it.",
+            schema::<AnswerSessionInput>,
         )
     },
     Operation {

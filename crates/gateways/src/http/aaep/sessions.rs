@@ -424,7 +424,7 @@ fn handover(it: &Handover) -> HandoverView {
     }
 }
 
-fn decided(id: &SessionId, reply_token: String, question: Question) -> DecisionView {
+pub fn decided(id: &SessionId, reply_token: String, question: Question) -> DecisionView {
     let (status, outcome, at) = match &question {
         Question::Open { .. } => (DecisionStatus::Open, None, None),
         Question::Answered { outcome, at, .. } => {

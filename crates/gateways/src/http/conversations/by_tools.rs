@@ -63,7 +63,8 @@ pub struct CalledView {
     pub messages: Vec<Value>,
     /// The result of each call, in the order of the turn.
     pub calls: Vec<Called>,
-    /// The ids of ordinary calls, which the program that runs the tools still has to answer.
+    /// The ids of the calls that have no result in `messages`: those of other tools, which your
+    /// program runs.
     pub waiting: Vec<String>,
     /// The handoff that was performed, if there was one.
     pub routed: Option<Taken>,
@@ -366,7 +367,7 @@ fn code_of(rejection: &Rejection) -> &'static str {
     let is_for_programs = matches!(
         rejection,
         Rejection::HandoffLoop { .. }
-            | Rejection::NoDefaultQueue
+            | Rejection::NoDefaultQueue { .. }
             | Rejection::QueueClosed { .. }
             | Rejection::UnknownAgent { field: "queue", .. }
     );

@@ -36,9 +36,14 @@ pub async fn list(
 ) -> Result<Json<ListPage<ChoiceView>>, Problem> {
     let caller = &asker.caller;
     let item = visible(&gateway, caller, id).await?;
-    let holder = &conversation_of(&item)?.holder;
+    let conversation = conversation_of(&item)?;
+    let holder = &conversation.holder;
     let limit = parse_limit(input.limit.as_deref())?;
     let before = cursors::row_before(&gateway, caller, "choices", input.cursor.as_deref())?;
+    // Nobody can be chosen while people have it, and after the end.
+    if conversation.closed.is_some() || conversation.open_transfer().is_some() {
+        return Ok(Json(ListPage { items: Vec::new(), next_cursor: None }));
+    }
     let page = gateway.engine.read().list(&caller.teamspace, ListOf::Agents, before, limit).await?;
     let agents = page.items.iter().filter_map(|item| item.state.as_agent());
     let is_choice = |agent: &&Agent| agent.is_target() && agent.profile.user_selectable;

@@ -189,7 +189,8 @@ async fn passed_on(
     Ok(Some(passed))
 }
 
-/// A message with all that is recorded about it; files are in `body`, as base64. Internal messages
+/// A message with all that is recorded about it. Attachments are in `body`, as base64, and stored
+/// files by their names. Internal messages
 /// between people keep their place and hash, without their text.
 fn exported(reader: Reader, (number, line): (u64, &Sequenced), shows_seq: bool) -> Value {
     let entry = &line.entry;

@@ -68,7 +68,7 @@ pub async fn history(
         messages: history.messages,
         left_out: history.n_left_out,
         through: history.through,
-        unanswered: conversation.turn.open(),
+        unanswered: conversation.unanswered(),
         holder: conversation.holder.to_string(),
         epoch: conversation.epoch,
     }))

@@ -146,7 +146,7 @@ pub async fn download(
             let known = known.ok_or_else(nothing)?;
             let (name, media_type) = (Some(&*part.name), Some(&*part.media_type));
             let served = Served { file: &part.file, known: &known, name, media_type };
-            return Ok(serve(&gateway, &asker.caller.teamspace, served, &headers));
+            return serve(&gateway, &asker.caller.teamspace, served, &headers).await;
         }
         Some(Part::Text(_)) | None => return Err(nothing()),
     };
@@ -268,6 +268,9 @@ async fn silence(names: &mut DisplayNames<'_>, silent: &HolderSilent) -> Result<
             "within": silent.within,
             "next": silent.next,
         });
+        if silent.no_person {
+            part["silence"]["no_person"] = true.into();
+        }
     }
     Ok(part)
 }

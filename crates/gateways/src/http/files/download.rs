@@ -57,5 +57,5 @@ pub async fn download(
     let known = gateway.engine.files().readable(&asker.caller, &file).await?;
     let caller: &Caller = &asker.caller;
     let served = Served { file: &file, known: &known, name: None, media_type: None };
-    Ok(serve(&gateway, &caller.teamspace, served, &headers))
+    serve(&gateway, &caller.teamspace, served, &headers).await
 }

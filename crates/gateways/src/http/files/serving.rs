@@ -5,6 +5,7 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use engine::files::FileError;
+use engine::files::reading::Reading;
 use protocol::file::File;
 use protocol::ids::{FileId, TeamspaceId};
 use protocol::time::Span;
@@ -12,6 +13,7 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
 use crate::http::shared::gateway::Gateway;
+use crate::http::shared::problem::Problem;
 
 /// Reads that wait for a slow reader.
 const READS_MAX: usize = 1;
@@ -31,17 +33,18 @@ pub struct Served<'f> {
     pub media_type: Option<&'f str>,
 }
 
-/// The answer with the bytes, or a part of them.
-pub fn serve(
+/// The answer with the bytes, or a part of them. The first bytes are read before it begins, so that
+/// a file that is damaged is refused and not cut short, where that is known by then.
+pub async fn serve(
     gateway: &Gateway,
     teamspace: &TeamspaceId,
     served: Served<'_>,
     asked: &HeaderMap,
-) -> Response {
+) -> Result<Response, Problem> {
     let Served { file, known, .. } = served;
     let tag = HeaderValue::from_str(&format!("\"{file}\"")).expect("an id is plain ASCII");
     if asked.get(header::IF_NONE_MATCH).is_some_and(|known| *known == tag) {
-        return (StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response();
+        return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response());
     }
     let size = known.size_bytes;
     let (from, to, status) = match range(asked, size) {
@@ -49,10 +52,12 @@ pub fn serve(
         Range::Part { from, to } => (from, to, StatusCode::PARTIAL_CONTENT),
         Range::Nothing => {
             let length = [(header::CONTENT_RANGE, format!("bytes */{size}"))];
-            return (StatusCode::RANGE_NOT_SATISFIABLE, length).into_response();
+            return Ok((StatusCode::RANGE_NOT_SATISFIABLE, length).into_response());
         }
     };
-    let body = Body::from_stream(bytes(gateway, teamspace.clone(), file.clone(), from, to));
+    let mut reading = gateway.engine.files().open(teamspace, file, known, from..to).await?;
+    let first = reading.next().await?;
+    let body = Body::from_stream(bytes(gateway, first, reading));
     let mut response = (status, body).into_response();
     let headers = response.headers_mut();
     headers.extend(safe_headers(served));
@@ -64,7 +69,7 @@ pub fn serve(
         let part = HeaderValue::from_str(&part).expect("numbers are plain ASCII");
         headers.insert(header::CONTENT_RANGE, part);
     }
-    response
+    Ok(response)
 }
 
 fn safe_headers(served: Served<'_>) -> HeaderMap {
@@ -133,28 +138,18 @@ fn range(asked: &HeaderMap, size: u64) -> Range {
     }
 }
 
+/// The first bytes and those after them. An error ends the connection before the announced length,
+/// so that no reader takes what it got for the whole.
 fn bytes(
     gateway: &Gateway,
-    teamspace: TeamspaceId,
-    file: FileId,
-    from: u64,
-    to: u64,
+    first: Option<Bytes>,
+    mut reading: Reading,
 ) -> ReceiverStream<Result<Bytes, FileError>> {
     let (reads, stream) = mpsc::channel(READS_MAX);
     let engine = gateway.engine.clone();
     tokio::spawn(async move {
-        let mut offset = from;
-        while offset < to {
-            let read = engine.files().read(&teamspace, &file, offset).await;
-            let read = match read {
-                Ok(bytes) if bytes.is_empty() => Err(FileError::NoFile),
-                Ok(mut bytes) => {
-                    bytes.truncate(usize::try_from(to - offset).unwrap_or(usize::MAX));
-                    offset += bytes.len() as u64;
-                    Ok(bytes)
-                }
-                Err(error) => Err(error),
-            };
+        let mut next = Ok(first);
+        while let Some(read) = next.transpose() {
             if let Err(error) = &read {
                 tracing::error!(%error, "a download ends early");
             }
@@ -166,6 +161,7 @@ fn bytes(
             if is_over || !is_taken {
                 return;
             }
+            next = reading.next().await;
         }
     });
     ReceiverStream::new(stream)

@@ -118,6 +118,11 @@ impl From<FileError> for Problem {
                 let detail = format!("file: the bytes that arrived are {actual}");
                 Problem::new("hash_mismatch", detail).field("file")
             }
+            FileError::Damaged => {
+                let detail = "the stored bytes of the file are damaged: store it again, or have \
+                              the operator put it back from a backup";
+                Problem::new("file_damaged", detail)
+            }
             FileError::Folder(error) => {
                 tracing::error!(%error, "the folder of the files failed a request");
                 let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded];

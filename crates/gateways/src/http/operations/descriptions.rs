@@ -14,7 +14,7 @@ pub fn of(id: &str) -> &'static str {
     all.find(|(known, _)| *known == id).map_or("", |(_, text)| text)
 }
 
-const DESCRIPTIONS: [(&str, &str); 85] = [
+const DESCRIPTIONS: [(&str, &str); 86] = [
     (
         "list_conversations",
         "An agent sees the conversations that it holds; coordinators and operators see all \
@@ -63,8 +63,10 @@ const DESCRIPTIONS: [(&str, &str); 85] = [
     ),
     (
         "observe_signals",
-        "The scores replace those of the word lists for this message, and may call a person. \
-         Scores that change nothing are not recorded again while the message is remembered.",
+        "For a message of the customer. The rules use these scores instead of those of the word \
+         lists, and may call a person; the transcript keeps the scores that the message got when \
+         it was said. Scores that change nothing are not recorded again while the message is \
+         remembered.",
     ),
     ("select_agent", "Only agents whose profile says `user_selectable` can be chosen."),
     (
@@ -131,6 +133,11 @@ const DESCRIPTIONS: [(&str, &str); 85] = [
         "await_decision",
         "With `wait` the answer comes as soon as there is a reply, or when the time is \
          over.",
+    ),
+    (
+        "answer_session",
+        "No subscription is needed. `GET /v1/questions?waiting_for=me` names the session and the \
+         event. The first valid answer counts; a later one is refused with `not_answered`.",
     ),
     (
         "erase_session",

@@ -8,7 +8,7 @@ use protocol::question::{
     Ask, Command, Question, REFERENCE_BYTES_MAX, Status, TIMEOUT_MAX, TIMEOUT_MIN, WORKERS_MAX,
 };
 use protocol::time::Span;
-use protocol::tools::ask::{ASK_HUMAN, AskCall, AskResult, answers, asks, told, tool};
+use protocol::tools::ask::{ASK_HUMAN, AskCall, AskResult, TurnCall, answers, asks, told, tool};
 use protocol::tools::definitions::Dialect;
 use protocol::tools::{Form, Malformed};
 use protocol::{canonical, form, step};
@@ -71,15 +71,19 @@ const OF_PROGRAM: [&str; 3] = ["reference", "timeout", "workers"];
 pub struct ToolCallsView {
     /// Results for the calls that are settled, to be appended to the history.
     pub messages: Vec<Value>,
+    /// Each call, in the order of the turn.
     pub calls: Vec<ToolCallView>,
-    /// The ids of the calls that wait for a human. Send the turn again later.
+    /// The ids of the calls that have no result in `messages`. One with a question waits for a
+    /// human: send the turn again later. Each other one is of a tool that your program runs.
     pub waiting: Vec<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ToolCallView {
     pub call_id: String,
-    /// The question that it asks, unless it was refused.
+    pub name: String,
+    pub outcome: ToolCallOutcome,
+    /// The question that it asks; a refused call and one of another tool have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,6 +91,17 @@ pub struct ToolCallView {
     /// Why it asks nothing; its message tells the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolCallOutcome {
+    /// A message has what came of the question.
+    Answered,
+    /// A message says why it asks nothing.
+    Refused,
+    /// There is no result yet: a human answers, or your program runs the tool.
+    Waiting,
 }
 
 pub async fn definition(
@@ -117,28 +132,52 @@ pub async fn called(
     let found = asks(form, &input.turn).map_err(|error| malformed(&error.within("turn")))?;
     let (mut calls, mut results, mut waiting) = (Vec::new(), Vec::new(), Vec::new());
     for call in found {
+        let call = match call {
+            TurnCall::Ask(call) => call,
+            TurnCall::Other { call_id, name } => {
+                waiting.push(call_id.clone());
+                calls.push(ToolCallView::waiting(call_id, name));
+                continue;
+            }
+        };
         let call_id = call.call_id.clone();
+        let none = ToolCallView::waiting(call_id.clone(), ASK_HUMAN.to_owned());
         let (view, text, is_error) = match ask(&gateway, &asker, call, &input).await? {
             Ok(question) => {
                 let (id, status) = (Some(question.id.to_string()), Some(question.status()));
-                let call_id = call_id.clone();
-                let view = ToolCallView { call_id, question_id: id, status, error: None };
+                let view = ToolCallView { question_id: id, status, ..none };
                 (view, told(&question), false)
             }
             Err(error) => {
-                let (call_id, said) = (call_id.clone(), format!("Cannot ask: {error}"));
-                let error = Some(error);
-                (ToolCallView { call_id, question_id: None, status: None, error }, Some(said), true)
+                let said = format!("Cannot ask: {error}");
+                (ToolCallView { error: Some(error), ..none }, Some(said), true)
             }
         };
-        calls.push(view);
         match text {
-            Some(text) => results.push(AskResult { call_id, text, is_error }),
-            None => waiting.push(call_id),
+            Some(text) => {
+                let outcome = match is_error {
+                    true => ToolCallOutcome::Refused,
+                    false => ToolCallOutcome::Answered,
+                };
+                calls.push(ToolCallView { outcome, ..view });
+                results.push(AskResult { call_id, text, is_error });
+            }
+            None => {
+                calls.push(view);
+                waiting.push(call_id);
+            }
         }
     }
     let messages = answers(form, &input.turn, &results);
     Ok(Json(ToolCallsView { messages, calls, waiting }))
+}
+
+impl ToolCallView {
+    /// A call without a result.
+    fn waiting(call_id: String, name: String) -> Self {
+        let outcome = ToolCallOutcome::Waiting;
+        Self { call_id, name, outcome, question_id: None, status: None, error: None }
+    }
 }
 
 /// The question of a call, or why it asks nothing, in words for the model.

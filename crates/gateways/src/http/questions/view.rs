@@ -22,7 +22,11 @@ pub struct QuestionView {
     pub to: String,
     /// `person` or `queue`.
     pub to_kind: &'static str,
+    /// Empty once erased.
     pub text: String,
+    /// What was asked and answered has been erased; the status, the decision and the hashes stay.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub erased: bool,
     pub wants: Kind,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
@@ -127,6 +131,7 @@ pub fn question_view(question: &Question) -> QuestionView {
         to: asked.parties.to.to_string(),
         to_kind: asked.parties.to_kind.as_str(),
         text: shown(&asked.text),
+        erased: question.erased,
         wants: asked.wants,
         options: asked.options.clone(),
         action: asked.action.as_ref().map(shown),

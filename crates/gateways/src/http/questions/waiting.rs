@@ -1,6 +1,7 @@
 //! What waits for a human besides questions: approvals of handoffs, and what agents ask in the
 //! sessions that they announce. Both are answered in their own ways.
 
+use aaep::machine::QuestionKind;
 use engine::ports::store::HandoffFilter;
 use protocol::handoff::waits::{OpenFilter, Waiter, WaitingFor, waits};
 use protocol::hidden::visible;
@@ -44,9 +45,46 @@ pub struct ConfirmationView {
     pub event_id: String,
     /// The producer.
     pub asker: String,
-    /// The action to be confirmed, or the question, as the producer words it. `null` once erased.
-    pub text: Option<String>,
+    /// Whether a `decision` or a `response` answers it.
+    pub wants: Wanted,
+    #[serde(flatten)]
+    pub words: Words,
     pub until: String,
+}
+
+/// How a question of a session is answered.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "ConfirmationWants")]
+pub enum Wanted {
+    /// `accept` or `reject`.
+    Decision,
+    /// Yes or no, a number, a choice or a text.
+    Response,
+}
+
+/// What a question of a session says, in the words of its producer.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+#[schemars(rename = "ConfirmationWords")]
+pub struct Words {
+    /// The action to be confirmed, or the question. `null` once erased.
+    pub text: Option<String>,
+    /// What follows from a yes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub consequence: Option<String>,
+    /// What follows cannot be undone.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub irreversible: bool,
+    /// The values that a response is chosen from.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<ChoiceView>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ConfirmationChoice")]
+pub struct ChoiceView {
+    pub value: String,
+    pub label: String,
 }
 
 /// The approvals that the caller can give, the newest first.
@@ -102,10 +140,14 @@ pub async fn confirmations(gateway: &Gateway, asker: &Asker) -> Result<Vec<Liste
                 session_id: session.id.to_string(),
                 event_id: pending.event_id().to_owned(),
                 asker: session.producer.to_string(),
-                text: words(gateway, &stream, &session, pending.reply_token()).await?,
+                wants: match pending.kind() {
+                    QuestionKind::Confirmation => Wanted::Decision,
+                    QuestionKind::Clarification => Wanted::Response,
+                },
+                words: words(gateway, &stream, &session, pending.reply_token()).await?,
                 until: pending.due().to_string(),
             };
-            let answer_at = Some("POST /aaep/v1/replies".to_owned());
+            let answer_at = Some(format!("POST /aaep/v1/sessions/{}/answer", session.id));
             all.push(ListedView { item: ListedItem::Confirmation(view), answer_at });
         }
     }
@@ -118,19 +160,32 @@ async fn words(
     stream: &Stream,
     session: &Session,
     reply_token: &str,
-) -> Result<Option<String>, Problem> {
+) -> Result<Words, Problem> {
     let asked = session.questions.iter().find(|it| it.reply_token == reply_token);
-    let Some(place) = asked.map(|it| it.place) else { return Ok(None) };
+    let Some(place) = asked.map(|it| it.place) else { return Ok(Words::default()) };
     let entries = gateway.engine.read().history_from(stream, place.position, 1).await?;
-    let Some(entry) = entries.first().map(|it| &it.entry) else { return Ok(None) };
+    let Some(entry) = entries.first().map(|it| &it.entry) else { return Ok(Words::default()) };
     let event = entry.body.text().map(|text| codec::decode(&entry.name, entry.version, text));
     let Some(Ok(Event::Session(session::Event::Announced(announced)))) = event else {
-        return Ok(None);
+        return Ok(Words::default());
     };
-    let said = announced.events.get(place.index).and_then(|said| {
-        let event: Value = serde_json::from_str(said.text()).ok()?;
-        let words = ["action", "question", "summary_normal"];
-        words.iter().find_map(|name| event[*name].as_str()).map(|it| visible(it).into_owned())
-    });
-    Ok(said)
+    let said = announced.events.get(place.index);
+    let event = said.and_then(|said| serde_json::from_str::<Value>(said.text()).ok());
+    Ok(event.map(|event| words_of(&event)).unwrap_or_default())
+}
+
+fn words_of(event: &Value) -> Words {
+    let shown = |value: &Value| value.as_str().map(|it| visible(it).into_owned());
+    let texts = ["action", "question", "summary_normal"];
+    let choices = event["choices"].as_array().into_iter().flatten();
+    let choice = |choice: &Value| {
+        let (value, label) = (shown(&choice["value"])?, shown(&choice["label"])?);
+        Some(ChoiceView { value, label })
+    };
+    Words {
+        text: texts.iter().find_map(|name| shown(&event[*name])),
+        consequence: shown(&event["consequence"]),
+        irreversible: event["irreversible"] == true || event["reversibility"] == "irreversible",
+        choices: choices.filter_map(choice).collect(),
+    }
 }

@@ -89,8 +89,9 @@ const DEPTH_MAX: usize = 8;
 const OPTIONAL_MAX: usize = 2;
 
 /// Requests of which a schema says too little to make an example.
-const REQUESTS: [(&str, &str); 16] = [
+const REQUESTS: [(&str, &str); 17] = [
     ("add_checkpoint", r#""old 3\nPlRNCrwHpqhGrupue0L7gxbjbMiKA9temvuZZDDpkaw=\n\ntasuki-0123…""#),
+    ("answer_session", r#"{"event_id":"evt_1","decision":"accept"}"#),
     (
         "announce_events",
         r#"{"@context":"https://aaep-protocol.org/context/v1",

@@ -2,7 +2,7 @@
 //! a person is not shown, and numbers that not every reader holds exactly. `protocol::json` and the
 //! reader of AAEP check this for a body as a whole, so the schemas that are checked leave it out.
 
-use protocol::form::NOT_BLANK;
+use protocol::form::{NOT_BLANK, SHOWS_NOTHING};
 use protocol::json::INTEGER_MAX;
 use serde_json::{Map, Value, json};
 
@@ -123,7 +123,9 @@ fn add_pattern(fields: &mut Map<String, Value>) {
     }
     let pattern = match fields.get("pattern").and_then(Value::as_str) {
         None => plain(),
-        Some(NOT_BLANK) => format!(r"^[^{REFUSED}]*[^\s{REFUSED}][^{REFUSED}]*$"),
+        Some(NOT_BLANK) => {
+            format!(r"^[^{REFUSED}]*[^\s{REFUSED}{SHOWS_NOTHING}][^{REFUSED}]*$")
+        }
         Some(own) => own.replace(LAST_CONTROLS, LAST_REFUSED),
     };
     fields.insert("pattern".to_owned(), pattern.into());

@@ -36,7 +36,7 @@ pub struct Problem {
 const FLAWS_SHOWN_MAX: usize = 16;
 
 /// Every code this gateway can answer with, and its status.
-pub const CODES: [(&str, u16); 63] = [
+pub const CODES: [(&str, u16); 64] = [
     ("HANDOFF_ALREADY_CLAIMED", 409),
     ("HANDOFF_DUPLICATE_REQUEST", 409),
     ("HANDOFF_GONE", 410),
@@ -52,6 +52,7 @@ pub const CODES: [(&str, u16); 63] = [
     ("epoch_outdated", 409),
     ("epoch_required", 422),
     ("evidence_missing", 422),
+    ("file_damaged", 500),
     ("graph_invalid", 422),
     ("hash_mismatch", 422),
     ("host_invalid", 400),
@@ -288,7 +289,7 @@ impl From<Rejection> for Problem {
             | Rejection::NotAllowed { .. }
             | Rejection::NotFound { .. }
             | Rejection::UnknownAgent { .. }
-            | Rejection::NoDefaultQueue
+            | Rejection::NoDefaultQueue { .. }
             | Rejection::AlreadyExists { .. }
             | Rejection::PayloadTooLarge { .. }
             | Rejection::LoopGuard { .. }

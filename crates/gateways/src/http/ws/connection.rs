@@ -8,7 +8,6 @@ use engine::road::submit::SubmitError;
 use protocol::caller::{Caller, Principal};
 use protocol::conversation::Command as ConversationCommand;
 use protocol::conversation::state::{Side, conversation_of};
-use protocol::conversation::wait::Owed;
 use protocol::ids::ConversationId;
 use protocol::step::{self, State};
 use protocol::time::{Span, Time};
@@ -337,12 +336,13 @@ impl OpenSocket {
         let is_repeated = self.typed.is_some_and(|(last, on, at)| {
             (last, on) == (id, asked.on) && (at..at.plus(TYPING_EVERY)).contains(&now)
         });
-        if conversation.closed.is_some() || is_repeated {
+        if conversation.closed.is_some() {
             return Ok(());
         }
-        // A bot that types has more time to answer. Most notices give it none, and write nothing.
-        let is_sign = |owed: &Owed| asked.on && owed.extended(now).is_some();
-        if whom == Who::Customer && conversation.wait.owed.as_ref().is_some_and(is_sign) {
+        // A bot that types has more time to answer, also by notices that are not passed on: its
+        // limit may be shorter than their distance. Most give it no time, and write nothing.
+        let is_sign = asked.on && conversation.wait.extended(now).is_some();
+        if whom == Who::Customer && is_sign {
             let command = ConversationCommand::ShowProgress { epoch: Some(conversation.epoch) };
             let command = step::Command::Conversation(command);
             // If it has changed hands meanwhile, the notice is only late.
@@ -350,6 +350,9 @@ impl OpenSocket {
                 Ok(_) | Err(SubmitError::Rejected(_)) => {}
                 Err(error) => return Err(error.into()),
             }
+        }
+        if is_repeated {
+            return Ok(());
         }
         let frame = json!({ "typing": {
             "conversation": id.to_string(),

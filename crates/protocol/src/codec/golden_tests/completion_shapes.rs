@@ -45,7 +45,9 @@ fn report_shapes() -> Vec<(&'static str, HandoffEvent)> {
     };
     let asks = CompletionStarted { needs_verifier: true, ..started.clone() };
     let asked = Proposed { requires_evidence: true, requires_verifier: true, ..proposed() };
+    let remote = Proposed { has_artifacts: true, has_remote_artifacts: true, ..proposed() };
     vec![
+        ("remote_artifacts", HandoffEvent::Proposed(Box::new(remote))),
         ("shown", HandoffEvent::Proposed(Box::new(asked))),
         ("least", HandoffEvent::CompletionStarted(Box::new(started))),
         ("most", HandoffEvent::CompletionStarted(Box::new(most))),

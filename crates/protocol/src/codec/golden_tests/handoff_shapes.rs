@@ -123,14 +123,6 @@ fn negotiation_shapes() -> Vec<(&'static str, HandoffEvent)> {
                 ..proposed()
             })),
         ),
-        (
-            "remote_artifacts",
-            HandoffEvent::Proposed(Box::new(Proposed {
-                has_artifacts: true,
-                has_remote_artifacts: true,
-                ..proposed()
-            })),
-        ),
         ("private", HandoffEvent::Proposed(Box::new(bound_less()))),
         ("owner", HandoffEvent::Proposed(Box::new(of_another_owner()))),
         (

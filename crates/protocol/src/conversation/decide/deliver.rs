@@ -47,6 +47,7 @@ pub fn not_delivered(
         by: AskedBy::Unreached,
         reason: REASON.to_owned(),
         may_call_people: waits_for_an_answer(conversation),
+        passed_over: &[],
         entry: |next| {
             Event::Unreached(Unreached {
                 holder: conversation.holder.clone(),

@@ -10,14 +10,17 @@ use crate::conversation::evolve::evolve;
 use crate::conversation::silence::limit_of;
 use crate::conversation::state::Conversation;
 use crate::facts::{Context, Facts};
+use crate::ids::AgentId;
 
 /// Why the holder loses the conversation.
-pub(super) struct Failure<F> {
+pub(super) struct Failure<'c, F> {
     pub by: AskedBy,
     /// For the next holder.
     pub reason: String,
     /// Whether people may be called: no person is called about a customer who has left.
     pub may_call_people: bool,
+    /// Agents that passed it on in circles.
+    pub passed_over: &'c [AgentId],
     /// The entry that records it, from who is next.
     pub entry: F,
 }
@@ -25,7 +28,7 @@ pub(super) struct Failure<F> {
 /// The entry, and the events that give the conversation to who is next.
 pub(super) fn next_hands<F: Fn(Option<Fallback>) -> Event>(
     conversation: &Conversation,
-    failure: &Failure<F>,
+    failure: &Failure<'_, F>,
     context: Context<'_>,
 ) -> Vec<Event> {
     let fallbacks = context.facts.fallbacks.iter();
@@ -36,11 +39,12 @@ pub(super) fn next_hands<F: Fn(Option<Fallback>) -> Event>(
 /// `None` if this fallback cannot take it, or was tried before.
 fn tried<F: Fn(Option<Fallback>) -> Event>(
     conversation: &Conversation,
-    failure: &Failure<F>,
+    failure: &Failure<'_, F>,
     fallback: &Agent,
     context: Context<'_>,
 ) -> Option<Vec<Event>> {
-    let was_tried = conversation.wait.tried.contains(&fallback.id);
+    let was_tried = conversation.wait.tried.contains(&fallback.id)
+        || failure.passed_over.contains(&fallback.id);
     if was_tried || fallback.id == conversation.holder {
         return None;
     }

@@ -4,8 +4,9 @@
 use super::human::{self, Ask, AskedBy};
 use super::shared::open_to;
 use crate::agent::Kind;
+use crate::aggregate;
 use crate::conversation::command::ObserveSignals;
-use crate::conversation::event::{Event, SignalsObserved};
+use crate::conversation::event::{Event, SignalsObserved, Speaker};
 use crate::conversation::evolve::evolve;
 use crate::conversation::state::{Conversation, Side};
 use crate::facts::Context;
@@ -25,7 +26,7 @@ pub fn decide(
             return Err(Rejection::NotAllowed { action: "score messages", who });
         }
     }
-    check(conversation, observe)?;
+    check(observe, context)?;
     let ObserveSignals { message, signals } = observe;
     let after = conversation.signals.scored(*message, signals);
     // A classifier may be asked again; the same scores are recorded once.
@@ -51,12 +52,16 @@ pub fn decide(
     Ok(vec![Event::SignalsObserved(observed)])
 }
 
-fn check(conversation: &Conversation, observe: &ObserveSignals) -> Result<(), Rejection> {
+fn check(observe: &ObserveSignals, context: Context<'_>) -> Result<(), Rejection> {
     let invalid = |field: String, expected: &str| {
         Err(Rejection::SchemaInvalid { field, expected: expected.to_owned() })
     };
-    if observe.message == 0 || observe.message > conversation.transcript.count {
-        return invalid("message".to_owned(), "the number of a message of this conversation");
+    let is_of_customer = match context.facts.line.as_deref() {
+        Some(aggregate::Event::Conversation(Event::Said(said))) => said.by == Speaker::Customer,
+        Some(_) | None => false,
+    };
+    if !is_of_customer {
+        return invalid("message".to_owned(), "the number of a message of the customer");
     }
     if observe.signals.is_empty() {
         return invalid("signals".to_owned(), "1 to 4 scores");

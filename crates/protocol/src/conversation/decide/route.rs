@@ -18,7 +18,7 @@ use crate::conversation::evolve::{evolve, merge};
 use crate::conversation::not_heard::Why;
 use crate::conversation::silence::limit_of;
 use crate::conversation::state::{Conversation, Side};
-use crate::facts::Context;
+use crate::facts::{Context, Facts};
 use crate::ids::{AgentId, TransferId};
 use crate::notes::check_text;
 use crate::rejection::Rejection;
@@ -93,7 +93,10 @@ fn decide_next(
     }
     check_shared(conversation, &route.update)?;
     if route.asks_for_person(context.facts.agent.as_ref()) {
-        let asked = to_person(conversation, route, context)?;
+        let asked = match conversation.open_transfer() {
+            Some(transfer) => to_other_people(conversation, transfer, route, context)?,
+            None => to_person(conversation, route, context)?,
+        };
         return Ok(updated(conversation, route).into_iter().chain(asked).collect());
     }
     match (&route.goto, conversation.open_transfer()) {
@@ -135,6 +138,31 @@ fn to_person(
     };
     let transfer = TransferId::derived(conversation.id, conversation.epoch, context.now);
     transfer::decide::request::decide(conversation, transfer, &request, context)
+}
+
+/// A person passes the customer to a queue and leaves, as with a blind transfer.
+fn to_other_people(
+    conversation: &Conversation,
+    transfer: &Transfer,
+    route: &Route,
+    context: Context<'_>,
+) -> Result<Vec<Event>, Rejection> {
+    if route.context.as_deref().is_some_and(|text| !text.trim().is_empty()) {
+        let expected = "to be left out by a person; a `warm` transfer takes a context along";
+        return Err(invalid("context", expected));
+    }
+    let queue = transfer::decide::queue_of(context.facts, route.queue.as_ref())?;
+    let asking = transfer::command::Transfer {
+        kind: transfer::kind::Kind::Blind,
+        to: queue.id.clone(),
+        reason: route.reason.clone(),
+        customer_text: route.customer_text.clone(),
+        epoch: route.epoch,
+        context: About::default(),
+    };
+    let facts = Facts { agent: Some(queue.clone()), ..context.facts.clone() };
+    let context = Context { facts: &facts, ..context };
+    transfer::decide::pass_on(conversation, transfer, &asking, context)
 }
 
 /// A person hands the customer to any bot. No topology and no graph binds people.

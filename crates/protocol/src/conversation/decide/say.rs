@@ -12,8 +12,8 @@ use crate::conversation::state::{Conversation, Side};
 use crate::facts::Context;
 use crate::ids::AgentId;
 use crate::rejection::Rejection;
-use crate::route::words::WordSet;
-use crate::signal::promise::promises_transfer;
+use crate::route::words::looked_at;
+use crate::signal::promise::{OwnPromises, promises_transfer};
 use crate::transfer::Transfer;
 
 /// How many messages out of turn are recorded in one epoch; more are refused without a record.
@@ -82,12 +82,14 @@ pub fn decide(
 
 /// Whether the holder tells the customer that it transfers them.
 fn is_promise(parts: &[Part], context: Context<'_>) -> bool {
-    let none = WordSet::default();
+    let none = OwnPromises::default();
     let own = context.facts.graph.as_ref().map_or(&none, |graph| graph.promises());
-    parts.iter().any(|part| match part {
-        Part::Text(part) => promises_transfer(&part.text, own),
-        Part::Attachment(_) | Part::File(_) => false,
-    })
+    let texts = parts.iter().filter_map(|part| match part {
+        Part::Text(part) => Some(looked_at(&part.text)),
+        Part::Attachment(_) | Part::File(_) => None,
+    });
+    // A sentence may go on in the next part.
+    promises_transfer(&texts.collect::<Vec<_>>().join(" "), own)
 }
 
 fn out_of_turn(

@@ -28,6 +28,7 @@ pub fn miss_answer(
         by: AskedBy::Silent,
         reason: reason(owed),
         may_call_people: true,
+        passed_over: conversation.wait.circle(context.now),
         entry: |next| silent(conversation, owed, next, context),
     };
     Ok(next_hands(conversation, &failure, context))
@@ -108,7 +109,7 @@ pub fn show_progress(
     if conversation.speaker() != Some(agent) {
         return refused(Why::NotHolder);
     }
-    let until = conversation.wait.owed.and_then(|owed| owed.extended(context.now));
+    let until = conversation.wait.extended(context.now);
     let (holder, epoch) = (conversation.holder.clone(), conversation.epoch);
     let extended = until.map(|until| Event::Extended(Extended { holder, epoch, until }));
     Ok(extended.into_iter().collect())

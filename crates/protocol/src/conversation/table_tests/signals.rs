@@ -139,11 +139,16 @@ fn nobody_is_called_while_people_have_it() {
 fn what_is_wrong_with_scores_is_named() {
     let mut world = opened();
     world.check("customer say => #1");
+    world.check("bob say epoch=1 => #2");
+    world.check("bob route goto=carol epoch=1 => carol@2 #3");
+    world.check("carol route goto=bob epoch=2 => bob@3 #4");
     let twice = "message=1 signals=[{\"signal\":\"shouting\",\"score\":1},\
                  {\"signal\":\"shouting\",\"score\":0}]";
     for (fields, field) in [
         (r#"message=0 signals=[{"signal":"shouting","score":1}]"#, "message"),
         (r#"message=2 signals=[{"signal":"shouting","score":1}]"#, "message"),
+        (r#"message=3 signals=[{"signal":"shouting","score":1}]"#, "message"),
+        (r#"message=5 signals=[{"signal":"shouting","score":1}]"#, "message"),
         ("message=1 signals=[]", "signals"),
         (r#"message=1 signals=[{"signal":"shouting","score":1.5}]"#, "signals[0].score"),
         (r#"message=1 signals=[{"signal":"shouting","score":-0.1}]"#, "signals[0].score"),

@@ -13,7 +13,7 @@ use crate::narrator::texts::catalogues;
 use crate::time::Span;
 use crate::{codec, step};
 
-fn check_in(mut world: World, lines: &[&str]) -> World {
+pub(super) fn check_in(mut world: World, lines: &[&str]) -> World {
     for line in lines {
         match (line.strip_prefix("? "), line.strip_prefix('+')) {
             (Some(expected), _) => assert_eq!(left(&world), expected, "{lines:#?}"),
@@ -27,7 +27,7 @@ fn check_in(mut world: World, lines: &[&str]) -> World {
 }
 
 /// The time until the deadline, as the store has it.
-fn left(world: &World) -> String {
+pub(super) fn left(world: &World) -> String {
     let state = world.state.as_ref().expect("a conversation");
     let armed = step::deadlines(state).into_iter().find(|deadline| deadline.name == SILENT);
     armed.map_or_else(|| "off".to_owned(), |it| it.due.since(world.now).to_string())
@@ -406,7 +406,7 @@ fn in_all_languages(body: &Value) -> Vec<String> {
     told
 }
 
-fn graph_of_bob() -> Value {
+pub(super) fn graph_of_bob() -> Value {
     json!({
         "entry": "bob",
         "nodes": [{ "id": "bob", "kind": "specialist", "agent": "bob" }],

@@ -19,6 +19,7 @@ use crate::signal::hear;
 use crate::step::{self, Change, Context, Directory, Facts, State};
 use crate::teamspace::Settings;
 use crate::time::{Span, Time};
+use crate::transfer::command::{self as transfer, Act};
 
 pub struct World {
     pub state: Option<State>,
@@ -34,6 +35,8 @@ pub struct World {
     /// The limits of agents that have one of their own.
     pub limits: BTreeMap<AgentId, Span>,
     pub settings: Settings,
+    /// The lines of the transcript, by number.
+    lines: BTreeMap<u64, step::Event>,
 }
 
 impl World {
@@ -49,6 +52,7 @@ impl World {
             queue: None,
             limits: BTreeMap::new(),
             settings: Settings::default(),
+            lines: BTreeMap::new(),
         }
     }
 
@@ -120,6 +124,11 @@ impl World {
                 let owed = self.conversation().wait.owed;
                 Command::MissAnswer { due: owed.map_or(self.now, |owed| owed.until) }
             }
+            "cancel" => {
+                let transfer = self.conversation().open_transfer().expect("a transfer").id;
+                let (epoch, act) = (Some(self.conversation().epoch), Act::Cancel { reason: None });
+                Command::Transfer(transfer::Command::Act { transfer, epoch, act })
+            }
             "erase" => {
                 let position = read(fields["position"].take());
                 let erase = step::Command::Erase { position, reason: "asked".to_owned() };
@@ -190,6 +199,7 @@ impl World {
                 format!("{place} #{number} requested{instead}")
             }
             "transfer.queued" => "queued".to_owned(),
+            "transfer.over" => format!("{place} #{number} over"),
             "conversation.signals_observed" => {
                 let name = body["escalation"]["rule"].as_str();
                 let called = name.map(|name| format!(" called_by={name}")).unwrap_or_default();
@@ -237,6 +247,9 @@ impl World {
             Some(Directory::Everyone) | None => Vec::new(),
         };
         let named: Vec<_> = named.into_iter().filter_map(known).collect();
+        let limited =
+            named.iter().filter_map(|it| Some((it.id.clone(), it.profile.answer_within?)));
+        let answer_within = limited.collect();
         let kinds = named.iter().map(|it| (it.id.clone(), it.kind)).collect();
         let named = named.into_iter();
         let at_endpoint = named.filter(|it| it.endpoint.is_some()).map(|it| it.id).collect();
@@ -247,10 +260,10 @@ impl World {
             steps.chain(named_fallbacks).filter_map(known).chain(self.queue.clone()).collect();
         let asked = needs.customer_queues.unwrap_or_default().into_iter().filter_map(known);
         let customer_queues: Vec<Agent> = asked.chain(self.queue.clone()).collect();
-        let answer_within = self.limits.clone();
         let settings = self.settings;
+        let line = needs.line.and_then(|number| self.lines.get(&number).cloned()).map(Box::new);
         let facts = Facts { agent, graph, turn, at_endpoint, kinds, queue, ..Facts::default() };
-        let facts = Facts { answer_within, fallbacks, customer_queues, settings, ..facts };
+        let facts = Facts { answer_within, fallbacks, customer_queues, settings, line, ..facts };
         let now = self.now;
         let context = Context { caller: &caller, now, facts: &facts };
         let teamspace = TeamspaceId::default_teamspace();
@@ -261,6 +274,11 @@ impl World {
             let event =
                 codec::decode(event.name, event.version, &event.body).expect("it was written");
             replayed = Some(step::evolve(&stream, replayed, &event, now).expect("it follows"));
+            if let step::Event::Conversation(said) = &event
+                && let Some(number) = said.number()
+            {
+                self.lines.insert(number, event);
+            }
         }
         assert_eq!(replayed.as_ref(), Some(&change.state));
         let text = serde_json::to_string(&change.state).expect("plain data");

@@ -81,10 +81,7 @@ pub fn propose(
     policy
         .check(&essentials.to)
         .map_err(|Broken { field, rule }| Rejection::PolicyViolation { field, rule })?;
-    let target_is_human = match target_kind {
-        Kind::Human | Kind::Queue => true,
-        Kind::Worker | Kind::System => false,
-    };
+    let target_is_human = is_human(target_kind);
     let thread_id = known.thread_id.unwrap_or_else(|| thread_of(id, None, offer));
     let mut package = assemble(id, &thread_id, &chain, offer, &essentials, context);
     package.policy = policy.clone();
@@ -131,6 +128,14 @@ pub fn propose(
         files,
     };
     Ok((proposed, Document { hash: package_hash, text }))
+}
+
+/// A queue hands the work to a person.
+fn is_human(kind: Kind) -> bool {
+    match kind {
+        Kind::Human | Kind::Queue => true,
+        Kind::Worker | Kind::System => false,
+    }
 }
 
 fn saved_offer(state: Option<&Handoff>, context: Context<'_>) -> Result<Option<Offer>, Rejection> {

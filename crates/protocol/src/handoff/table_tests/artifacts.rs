@@ -73,11 +73,11 @@ fn while_nobody_can_look_it_waits_and_says_so_once() {
     check(
         r#"
         sender initiate h1 artifacts=[{"artifact_id":"log","ref":{"type":"url","path":"https://a.test/log"}}] -> proposed
-        target accept h1                    -> validating (wants look)
-        system verified h1 log=unavailable  -> validating (wants look)
-        system verified h1 log=unavailable  -> validating (nothing recorded) (wants look)
+        target accept h1                    -> validating (wants fetch)
+        system verified h1 log=unavailable  -> validating (wants fetch)
+        system verified h1 log=unavailable  -> validating (nothing recorded) (wants fetch)
         wait 11m
-        system elapse h1                    -> validating (escalated) (wants look)
+        system elapse h1                    -> validating (escalated) (wants fetch)
         system verified h1 log=verified     -> accepted
         "#,
     );

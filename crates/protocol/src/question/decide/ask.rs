@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::check_given;
 use crate::agent::Kind as AgentKind;
 use crate::facts::Context;
+use crate::hidden::is_blank;
 use crate::ids::AgentId;
 use crate::json;
 use crate::question::command::Ask;
@@ -58,7 +59,7 @@ fn addressee(
 ) -> Result<(AgentId, Addressee), Rejection> {
     let Some(to) = &ask.to else {
         let queue = context.facts.queue.as_ref().filter(|it| it.kind == AgentKind::Queue);
-        let queue = queue.ok_or(Rejection::NoDefaultQueue)?;
+        let queue = queue.ok_or(Rejection::NoDefaultQueue { field: "to" })?;
         return Ok((queue.id.clone(), Addressee::Queue));
     };
     let unknown = || Rejection::UnknownAgent { field: "to", agent: to.clone() };
@@ -73,7 +74,7 @@ fn addressee(
 }
 
 fn check_texts(ask: &Ask) -> Result<(), Rejection> {
-    if ask.text.trim().is_empty() || ask.text.len() > TEXT_BYTES_MAX {
+    if is_blank(&ask.text) || ask.text.len() > TEXT_BYTES_MAX {
         let expected = format!("text that is not blank, of at most {TEXT_BYTES_MAX} bytes");
         return invalid("text", expected);
     }

@@ -146,7 +146,10 @@ fn next_holder(event: &Event) -> Option<&AgentId> {
 fn words(conversation: ConversationId, said: &Said) -> Option<StepKind> {
     let numbered = said.parts.iter().enumerate();
     let texts = numbered.map(|(index, part)| match part {
-        Part::Text(Text { text }) => visible(text).trim().to_owned(),
+        Part::Text(Text { text }) => {
+            let text = visible(text).trim().to_owned();
+            if said.by == Speaker::Customer { without_our_lines(&text) } else { text }
+        }
         Part::Attachment(Attachment { name, media_type, size_bytes, .. }) => {
             let path = file_path(conversation, said.number, index);
             let n_bytes = size_bytes.unwrap_or_default();
@@ -166,6 +169,18 @@ fn words(conversation: ConversationId, said: &Said) -> Option<StepKind> {
         Speaker::Customer => StepKind::Customer(text),
         Speaker::Agent(agent) => StepKind::Agent { by: agent.clone(), said: text },
     })
+}
+
+/// Lines in square brackets are the server's. A customer's line that begins like one gets a
+/// backslash, also if it begins with backslashes already.
+fn without_our_lines(text: &str) -> String {
+    let begins = |line: &str| line.trim_start_matches([' ', '\t', '\\']).starts_with('[');
+    let lines = text.split(['\n', '\r', '\u{85}', '\u{b}', '\u{c}']);
+    if !lines.into_iter().any(begins) {
+        return text.to_owned();
+    }
+    let lines = text.split_inclusive(['\n', '\r', '\u{85}', '\u{b}', '\u{c}']);
+    lines.map(|line| if begins(line) { format!("\\{line}") } else { line.to_owned() }).collect()
 }
 
 fn route(routed: &Routed) -> Handoff {
@@ -215,7 +230,7 @@ fn connected(it: &Connected) -> Handoff {
 /// The end of a transfer, if an agent gets the conversation: its former holder, or the bot to which
 /// a person gave it.
 fn over(it: &Over, asked_by: Option<&AgentId>, actor: &str) -> Option<Handoff> {
-    let Over { holder, to, outcome, reason, summary, is_for_callback, .. } = it;
+    let Over { holder, to, outcome, reason, summary, disposition, is_for_callback, .. } = it;
     let how = match outcome {
         Outcome::Completed => "",
         Outcome::Failed => ": no person took it over",
@@ -235,6 +250,9 @@ fn over(it: &Over, asked_by: Option<&AgentId>, actor: &str) -> Option<Handoff> {
         false => (None, format!("Successfully transferred to {to}")),
     };
     let mut result = format!("{done}{how}");
+    if let Some(disposition) = disposition {
+        result.push_str(&format!("\n\nDisposition: {disposition}"));
+    }
     // Who hands over says why in the call. What others say is quoted in its result.
     let is_of_holder = actor.strip_prefix("agent:") == Some(holder.as_str());
     if is_of_holder && !is_back {

@@ -203,7 +203,7 @@ pub(crate) fn queue_of<'f>(
 ) -> Result<&'f Agent, Rejection> {
     let unknown = || match asked {
         Some(agent) => Rejection::UnknownAgent { field: "queue", agent: agent.clone() },
-        None => Rejection::NoDefaultQueue,
+        None => Rejection::NoDefaultQueue { field: "queue" },
     };
     let queue = facts.queue.as_ref().ok_or_else(unknown)?;
     match queue.kind {

@@ -51,7 +51,8 @@ fn what_a_person_may_not() {
         "hana route epoch=3 goto=ghost => unknown_agent",
         "hana route epoch=3 goto=support => invalid goto",
         "hana route epoch=3 goto=ivan => invalid goto",
-        "hana route epoch=3 goto=human => HANDOFF_DUPLICATE_REQUEST",
+        "hana route epoch=3 goto=human context=c => invalid context",
+        "hana route epoch=2 goto=human => epoch_outdated",
         "hana route epoch=3 goto=carol customer_text=t => invalid customer_text",
         "hana route epoch=2 goto=carol => epoch_outdated",
         "bob route epoch=3 goto=carol => not_holder",
@@ -66,11 +67,18 @@ fn what_a_person_may_not() {
     world.check("bob route epoch=2 goto=carol => not_holder");
 }
 
-/// Queues are asked with a transfer: every queue of the teamspace.
+/// By a transfer, or by a command.
 #[test]
 fn a_person_passes_a_customer_to_any_queue() {
     for (kind, expected) in [("blind", "queued bills@5"), ("warm", "connected hana@3")] {
         with_hana(&[&format!("hana transfer epoch=3 to=bills type={kind} => {expected}")]);
+    }
+    let words = r#"parts=[{"type":"text","text":"x"}]"#;
+    for line in ["goto=human queue=bills", "goto=human queue=bills reason=r customer_text=t"] {
+        with_hana(&[&format!("hana route epoch=3 {line} => queued bills@5")]);
+        let world = with_hana(&[&format!("hana route epoch=3 {line} {words} => queued bills@5")]);
+        let names = ["conversation.said", "transfer.returned", "transfer.queued"];
+        assert_eq!(world.recorded, names);
     }
 }
 

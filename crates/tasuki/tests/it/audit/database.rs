@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use adapters::checkpoint_file::{LOG_FILE, NEWEST_FILE};
-use adapters::ledger_key::PUBLIC_FILE;
+use adapters::ledger_key::{KEY_FILE, PUBLIC_FILE};
 use protocol::checkpoint::{Checkpoint, Signer};
 use rusqlite::Connection;
 use store::sqlite::FILE_NAME;
@@ -177,4 +177,31 @@ fn damage_to_the_file_itself_is_found() {
 fn run(folder: &Path, sql: &str) {
     let connection = Connection::open(folder.join(FILE_NAME)).unwrap();
     connection.execute_batch(sql).unwrap();
+}
+
+/// Otherwise an attacker who cannot forge a MAC garbles the key, and forged rows pass for sound.
+#[test]
+fn a_garbled_key_does_not_pass_for_no_key() {
+    let original = copy();
+    let key = fs::read_to_string(original.path().join(KEY_FILE)).unwrap();
+    let (mark, seed) = key.split_once(' ').unwrap();
+    let invalid = "the MACs of rows cannot be checked";
+    for (changed, expected) in [
+        (format!("{}{}", " ".repeat(12), &key[12..]), invalid),
+        (key.replace("blake3", "blake4"), invalid),
+        (format!("{mark} {key}"), invalid),
+        (key[..40].to_owned(), invalid),
+        (String::new(), invalid),
+        (seed.to_owned(), "rows are signed, and ledger.key does not say so"),
+    ] {
+        let folder = copy();
+        fs::write(folder.path().join(KEY_FILE), &changed).unwrap();
+        let report = report(folder.path());
+        let found = findings(&report);
+        assert!(!report.is_sound() && found.contains(expected), "{changed:?}: {found}");
+    }
+    fs::remove_file(original.path().join(KEY_FILE)).unwrap();
+    let without = report(original.path());
+    assert!(without.is_sound(), "{}", findings(&without));
+    assert!(without.remarks.iter().any(|it| it.contains("were not checked")), "{without:?}");
 }

@@ -27,6 +27,7 @@ use protocol::time::{Span, Time};
 use protocol::token;
 use serde_json::json;
 use store::Sqlite;
+use store::sqlite::FILE_NAME;
 use tasuki::audit::{Options, Report, Source, verify};
 use tempfile::TempDir;
 use tokio::sync::watch;
@@ -165,6 +166,8 @@ pub fn forged(forgery: Forgery) -> TempDir {
         fs::copy(real.path().join(name), forged.path().join(name)).unwrap();
     }
     fs::write(forged.path().join(KEY_FILE), seed_of(forged.path())).unwrap();
+    let database = rusqlite::Connection::open(forged.path().join(FILE_NAME)).unwrap();
+    database.execute_batch(include_str!("unsigned.sql")).unwrap();
     forged
 }
 

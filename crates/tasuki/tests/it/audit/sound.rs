@@ -1,10 +1,12 @@
 //! An untouched ledger: nothing is found, whatever a server does meanwhile.
 
 use std::fs;
+use std::sync::{Arc, Mutex};
 
 use adapters::checkpoint_file::{LOG_FILE, split_log};
 use engine::ledger::feed::entry_json;
-use tasuki::audit::{self, Source, Tail, verify};
+use store::sqlite::FILE_NAME;
+use tasuki::audit::{self, Options, Pace, Source, Tail, verify, verify_at_pace};
 
 use super::ledger::{Server, caller, copy, findings, report};
 
@@ -23,6 +25,24 @@ fn nothing_is_found_where_nothing_was_done() {
     assert_eq!(steps, [(20, 20)]);
     let log = fs::read_to_string(folder.path().join(LOG_FILE)).unwrap();
     assert_eq!(split_log(&log).notes.len(), 3);
+}
+
+/// An audit beside a busy server waits after each page, so the pace has to hear of every page.
+#[test]
+fn the_pace_is_told_of_every_page_of_rows() {
+    let folder = copy();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&told);
+    let pace = Pace(Box::new(move |n_rows| kept.lock().unwrap().push(n_rows)));
+    let source = Source::Data(folder.path().to_owned());
+    let report = verify_at_pace(&source, &Options::default(), Some(pace), &mut |_, _| {}).unwrap();
+    assert!(report.is_sound());
+    let database = rusqlite::Connection::open(folder.path().join(FILE_NAME)).unwrap();
+    let counted = database.query_row(include_str!("counts.sql"), [], |row| row.get(0));
+    let n_rows: u64 = counted.unwrap();
+    let told = told.lock().unwrap();
+    assert_eq!(told.iter().sum::<u64>(), n_rows);
+    assert!(told.iter().all(|n_rows| *n_rows <= 512), "{told:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -44,6 +44,7 @@ pub fn body_of_question(operation: &str) -> Option<Value> {
     Some(match operation {
         "ask_question" => question("hana"),
         "answer_question" => json!({ "hash": question_hash(), "decision": "approve" }),
+        "answer_session" => json!({ "event_id": "evt_2", "response": "this one" }),
         "withdraw_question" | "claim_question" => json!({}),
         "renew_claim" | "finish_question" => json!({ "epoch": 1 }),
         "erase_question" => json!({ "position": 1, "reason": "asked for" }),

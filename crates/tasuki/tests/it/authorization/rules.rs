@@ -128,6 +128,7 @@ list_sessions            -          yes     yes     yes       yes          yes  
 show_session             -          yes     gone    gone      yes          gone    yes      gone
 session_events           -          yes     gone    gone      yes          gone    yes      gone
 await_decision           -          yes     gone    gone      yes          gone    yes      gone
+answer_session           -          not     gone    gone      not          gone    yes      yes
 compat_listen            -          yes     yes     yes       yes          yes     yes      yes
 compat_message           -          yes     yes     yes       yes          yes     yes      yes
 compat_session           -          yes     yes     yes       yes          yes     not      yes

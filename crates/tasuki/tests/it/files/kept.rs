@@ -9,14 +9,14 @@ use super::*;
 use crate::cli::shell::tasuki;
 use crate::ledger;
 
-fn findings(data: &Path) -> Vec<String> {
+pub fn findings(data: &Path) -> Vec<String> {
     let source = Source::Data(data.to_owned());
     let report =
         audit::verify(&source, &Options::default(), &mut |_, _| {}).expect("it is checked");
     report.findings.iter().map(ToString::to_string).collect()
 }
 
-fn path_of(data: &Path, file: &str) -> PathBuf {
+pub fn path_of(data: &Path, file: &str) -> PathBuf {
     let digits = file.strip_prefix("sha256:").expect("a file's name");
     data.join("files/default").join(&digits[..2]).join(digits)
 }
@@ -91,6 +91,54 @@ async fn a_running_server_scrubs_its_files() {
     let log = server.log();
     let after_ready = log.iter().filter_map(|line| line["message"].as_str());
     let mut said = server.said_at_start.iter().map(String::as_str).chain(after_ready);
-    let expected = format!("scrub: the file {file} has other bytes than were stored");
+    let expected = format!("the file {file} in default has other bytes than were stored");
     assert!(said.any(|line| line.contains(&expected)), "{log:?}");
+}
+
+/// Otherwise one bad sector would stop every backup.
+#[tokio::test]
+async fn a_backup_can_leave_out_damaged_files_and_says_which() {
+    let server = Server::start();
+    let alice = server.agent("alice");
+    let mut files = Vec::new();
+    for name in ["one", "two", "three"] {
+        files.push(store(&alice, name.as_bytes()).await);
+    }
+    fs::write(path_of(&server.data, &files[0]), b"0ne").unwrap();
+    fs::remove_file(path_of(&server.data, &files[1])).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let run = |words: &str, data: &Path| {
+        let words = format!("{words} --data {}", data.display());
+        let words: Vec<_> = words.split(' ').map(str::to_owned).collect();
+        tasuki(folder.path(), &words, &[], "")
+    };
+    let refused = run("backup --to b.db", &server.data);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    for file in &files[..2] {
+        assert!(refused.stderr.contains(&format!("default {file}")), "{refused:?}");
+    }
+    assert!(!refused.stderr.contains(&files[2]), "{refused:?}");
+    let made = run("backup --to b.db --leave-out-damaged --json", &server.data);
+    assert_eq!(made.code, 0, "{made:?}");
+    let mut missing = files[..2].iter().map(|file| format!("default {file}")).collect::<Vec<_>>();
+    missing.sort();
+    let made: Value = serde_json::from_str(&made.stdout).unwrap();
+    assert_eq!((&made["missing"], &made["n_files"]), (&json!(missing), &json!(1)));
+    assert_eq!(server.stop(), Some(0));
+
+    let restored = run("restore --from b.db --json", &folder.path().join("restored"));
+    assert_eq!(restored.code, 0, "{restored:?}");
+    let restored: Value = serde_json::from_str(&restored.stdout).unwrap();
+    assert_eq!(restored["missing"], json!(missing));
+    let mut found = findings(&folder.path().join("restored"));
+    found.sort();
+    let named = missing.iter().map(|it| it.strip_prefix("default ").unwrap());
+    let expected: Vec<_> =
+        named.map(|file| format!("the file {file} in default is missing")).collect();
+    assert_eq!(found, expected);
+    // Exactly those are accepted.
+    let list = folder.path().join("b.db.missing");
+    fs::write(&list, format!("{}\n", missing[0])).unwrap();
+    let refused = run("restore --from b.db", &folder.path().join("again"));
+    assert!(refused.code == 1 && refused.stderr.contains("lacks the file"), "{refused:?}");
 }

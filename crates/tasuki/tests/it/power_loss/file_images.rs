@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use adapters::files::{FOLDER, inspect, path_of};
+use adapters::files::{FOLDER, inspect};
 use bytes::Bytes;
 use protocol::ids::{FileId, TeamspaceId};
 use tasuki::client::{Call, Client};
@@ -76,7 +76,7 @@ fn check_files(image: &Path, acks: &[Ack<FileId>]) -> Verdict {
     check_everything(image, &[])?;
     let (root, teamspace) = (image.join(FOLDER), TeamspaceId::default_teamspace());
     for Ack { what: file, .. } in acks {
-        match inspect(&path_of(&root, &teamspace, file)) {
+        match inspect(&root, &teamspace, file, u64::MAX) {
             Ok(Some(content)) if FileId::of_digest(&content.digest) == *file => {}
             Ok(Some(_)) => return Err(format!("other bytes in {file}")),
             Ok(None) => return Err(format!("lost {file}")),

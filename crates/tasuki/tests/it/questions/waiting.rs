@@ -68,7 +68,7 @@ async fn all_that_waits_for_a_human_is_in_one_list() {
     let page = ok(&desk.hana, Call::get("/v1/questions?waiting_for=me")).await;
     let answer_at = |index: usize| page["items"][index]["answer_at"].as_str().expect("a path");
     assert!(answer_at(0).starts_with("POST /v1/handoffs/") && answer_at(0).ends_with("/approve"));
-    assert_eq!(answer_at(1), "POST /aaep/v1/replies");
+    assert_eq!(answer_at(1), "POST /aaep/v1/sessions/sess_1/answer");
     assert_eq!(answer_at(3), format!("POST {}", at(&for_hana, "/answer")));
 
     // Pages have each question once, and the other kinds once.
@@ -84,6 +84,87 @@ async fn all_that_waits_for_a_human_is_in_one_list() {
     assert_eq!(seen.len(), 4);
     ok(&desk.hana, answer(&for_hana, "approve")).await;
     assert_eq!(waiting(&desk.hana).await, both);
+}
+
+/// A session of the bot that asks for a confirmation and for a clarification.
+async fn ask_in_a_session(bot: &Client) {
+    let mut confirms = event(2, "awaiting.confirmation");
+    let more = [
+        ("urgency", json!("critical")),
+        ("action", json!("Wire 200 EUR")),
+        ("consequence", json!("The money is gone")),
+        ("reversibility", json!("irreversible")),
+        ("default_decision", json!("reject")),
+        ("reply_token", json!("rpl_1")),
+        ("timeout_seconds", json!(60)),
+    ];
+    let mut clarifies = event(3, "awaiting.clarification");
+    let others = [
+        ("urgency", json!("critical")),
+        ("question", json!("Which account?")),
+        ("reply_token", json!("rpl_2")),
+        ("timeout_seconds", json!(60)),
+        ("accepted_response_kinds", json!(["multiple_choice"])),
+        ("choices", json!([{ "value": "a", "label": "Giro" }, { "value": "b", "label": "Depot" }])),
+    ];
+    more.into_iter().for_each(|(name, value)| confirms[name] = value);
+    others.into_iter().for_each(|(name, value)| clarifies[name] = value);
+    let events = json!([event(1, "session.started"), confirms, clarifies]);
+    ok(bot, Call::post("/aaep/v1/events", events)).await;
+}
+
+#[tokio::test]
+async fn what_a_session_asks_is_answered_from_the_list() {
+    let desk = Desk::open().await;
+    ask_in_a_session(&desk.bot).await;
+    let page = ok(&desk.hana, Call::get("/v1/questions?waiting_for=me")).await;
+    let [confirmation, clarification] = [&page["items"][0], &page["items"][1]];
+    assert_eq!(
+        (&confirmation["wants"], &clarification["wants"]),
+        (&json!("decision"), &json!("response"))
+    );
+    assert_eq!(confirmation["text"], "Wire 200 EUR");
+    assert_eq!(confirmation["consequence"], "The money is gone");
+    assert_eq!(confirmation["irreversible"], true);
+    assert_eq!(clarification["choices"][1], json!({ "value": "b", "label": "Depot" }));
+    assert!(!page.to_string().contains("rpl_"), "the token is the producer's: {page}");
+
+    let path = "/aaep/v1/sessions/sess_1/answer";
+    let answered = |event: &str, name: &str, given: Value| {
+        let mut body = json!({ "event_id": event });
+        body[name] = given;
+        Call::post(path, body)
+    };
+    let carol = desk.server.agent("carol");
+    for (client, call, code) in [
+        (&desk.bot, answered("evt_2", "decision", json!("accept")), "not_allowed"),
+        (&carol, answered("evt_2", "decision", json!("accept")), "not_found"),
+        (&desk.hana, answered("evt_2", "response", json!("b")), "not_answered"),
+        (&desk.hana, answered("evt_3", "response", json!("c")), "not_answered"),
+        (&desk.hana, answered("evt_9", "decision", json!("accept")), "not_answered"),
+        (&desk.hana, answered("evt_2", "rationale", json!("why not")), "schema_invalid"),
+    ] {
+        assert_eq!(refused(client, call).await.body["code"], code);
+    }
+    let accepted = answered("evt_2", "decision", json!("accept"));
+    let shown = ok(&desk.hana, accepted.clone()).await;
+    assert_eq!(
+        (&shown["decision"], &shown["answered_by"]),
+        (&json!("accept"), &json!("agent:hana"))
+    );
+    assert!(shown["expires_at"].is_string() && shown["reply_token"].is_null(), "{shown}");
+    assert_eq!(
+        refused(&desk.dana, accepted).await.body["code"],
+        "not_answered",
+        "the first counts"
+    );
+    ok(&desk.dana, answered("evt_3", "response", json!("b"))).await;
+    for (token, name, given) in [("rpl_1", "decision", "accept"), ("rpl_2", "response", "b")] {
+        let path = format!("/aaep/v1/sessions/sess_1/decisions/{token}");
+        let decided = ok(&desk.bot, Call::get(path)).await;
+        assert_eq!((&decided["status"], &decided[name]), (&json!("answered"), &json!(given)));
+    }
+    assert_eq!(waiting(&desk.hana).await, []);
 }
 
 #[tokio::test]
@@ -202,4 +283,11 @@ async fn the_command_line_asks_answers_and_goes_on() {
     let done = run(bot, &["question", "finish", id, "--epoch", "1", "--result", "done"]);
     assert!(done.contains("finished"), "{done}");
     assert_eq!(run(hana, &["todo"]), "nothing waits\n");
+
+    ask_in_a_session(&desk.bot).await;
+    assert!(run(hana, &["todo"]).contains("sess_1 --event evt_2"));
+    let accept = ["question", "answer", "sess_1", "--event", "evt_2", "--approve"];
+    assert_eq!(run(hana, &accept), "evt_2 accept\n");
+    let choose = ["question", "answer", "sess_1", "--event", "evt_3", "--text", "b"];
+    assert_eq!(run(hana, &choose), "evt_3 answered\n");
 }

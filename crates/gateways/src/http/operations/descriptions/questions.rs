@@ -40,8 +40,8 @@ pub const DESCRIPTIONS: [(&str, &str); 11] = [
     ("ask_tool", "Give it to a model, and its calls to `ask_by_tool`."),
     (
         "ask_by_tool",
-        "Send the assistant's message as your model's provider returned it, and again until \
-         nothing waits: a call asks once for the same `reference`. Append the messages to the \
-         history as they are.",
+        "Send the assistant's message as your model's provider returned it, and again while \
+         a call has the status `open`: it asks once for the same `reference`. Then append the \
+         messages to the history as they are, and the results of the other tools.",
     ),
 ];
