@@ -251,14 +251,7 @@ pub async fn run(args: ConversationArgs) -> Result<u8> {
             print(client, done.call(), json, callback::settled).await?;
         }
         ConversationCommand::Score(score) => print(client, score.call(), json, holds).await?,
-        ConversationCommand::Select { id, agent } => {
-            let call = Call::put(path_of(&id, "/agent"), json!({ "agent_id": agent }));
-            print(client, call, json, |answer| {
-                let name = output::clean(&text(&answer["currentAgent"], "agentId"));
-                output::remark(&format!("{name} holds the conversation"));
-            })
-            .await?;
-        }
+        ConversationCommand::Select { id, agent } => select(client, &id, &agent, json).await?,
         ConversationCommand::Tail { id, after } => {
             conversation_story::tail(client, &id, after, json).await?;
         }
@@ -284,6 +277,15 @@ pub async fn run(args: ConversationArgs) -> Result<u8> {
     }
     reached.finish().await;
     Ok(exit_code::OK)
+}
+
+async fn select(client: &Client, id: &str, agent: &str, json: bool) -> Result<()> {
+    let call = Call::put(path_of(id, "/agent"), json!({ "agent_id": agent }));
+    print(client, call, json, |answer| {
+        let name = output::clean(&text(&answer["currentAgent"], "agentId"));
+        output::remark(&format!("{name} holds the conversation"));
+    })
+    .await
 }
 
 async fn progress(client: &Client, id: &str, epoch: Option<u64>, json: bool) -> Result<()> {

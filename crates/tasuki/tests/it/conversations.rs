@@ -148,7 +148,7 @@ async fn the_customer_chooses_and_ends() {
     let closed = ok(&chat.customer, chat.post("/close", json!({ "reason": "thanks" }))).await;
     assert_eq!(closed["status"], "closed");
     let choices = ok(&chat.customer, Call::get(chat.path("/agents"))).await;
-    assert_eq!(choices["items"], json!([]), "nobody can be chosen after the end");
+    assert_eq!(choices["items"], json!([]), "no agent can be chosen after the end");
     let over = refused(&chat.customer, chat.say("one more thing")).await;
     assert_eq!((over.status, &over.body["code"]), (409, &json!("conversation_closed")));
     for (reader, query, n_expected) in [

@@ -40,7 +40,7 @@ pub async fn list(
     let holder = &conversation.holder;
     let limit = parse_limit(input.limit.as_deref())?;
     let before = cursors::row_before(&gateway, caller, "choices", input.cursor.as_deref())?;
-    // Nobody can be chosen while people have it, and after the end.
+    // No agent can be chosen while people have it, and after the end.
     if conversation.closed.is_some() || conversation.open_transfer().is_some() {
         return Ok(Json(ListPage { items: Vec::new(), next_cursor: None }));
     }

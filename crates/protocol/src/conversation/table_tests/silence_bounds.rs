@@ -59,7 +59,7 @@ fn what_is_unanswered_is_what_the_time_runs_for() {
     );
 }
 
-/// Each of them is in time, but nobody answers.
+/// Each of them is in time, but none answers.
 #[test]
 fn bots_that_pass_a_customer_round_lose_it_together() {
     let mut world = World::with_people();

@@ -80,12 +80,16 @@ async fn what_is_stored_does_not_grow_with_the_square_of_the_conversation() {
     engine.submit_new(&operator(), stream.clone(), open, None).await.expect("it is new");
     let customer = Caller { principal: Principal::Customer(customer_name(chat)), ..operator() };
 
-    say(&engine, &customer, &stream, 10).await;
-    let after_ten = route((&engine, &store), &stream, "ann", "bob", 1).await;
-    say(&engine, &customer, &stream, 1).await;
+    say(&engine, &customer, &stream, 9).await;
+    // Who has passed the customer on is remembered, once for each agent.
+    route((&engine, &store), &stream, "ann", "bob", 1).await;
     route((&engine, &store), &stream, "bob", "ann", 2).await;
+    say(&engine, &customer, &stream, 1).await;
+    let after_ten = route((&engine, &store), &stream, "ann", "bob", 3).await;
+    say(&engine, &customer, &stream, 1).await;
+    route((&engine, &store), &stream, "bob", "ann", 4).await;
     say(&engine, &customer, &stream, n_messages - 11).await;
-    let after_all = route((&engine, &store), &stream, "ann", "bob", 3).await;
+    let after_all = route((&engine, &store), &stream, "ann", "bob", 5).await;
     println!("{after_ten:?} bytes after 10 messages, {after_all:?} after {n_messages}");
     assert!(after_all.0.abs_diff(after_ten.0) <= DIGITS, "what a handoff writes");
     assert!(after_all.1.abs_diff(after_ten.1) <= DIGITS, "the state of the conversation");
