@@ -21,7 +21,7 @@ use protocol::sealed_cursor::{Purpose, Scope};
 use protocol::step::{Event, State};
 use protocol::time::{Span, Time};
 use protocol::visibility::details::serves;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::Engine;
 use crate::ledger::feed::{Followed, Follower};
@@ -61,6 +61,10 @@ pub(crate) struct NoticeIndex {
     /// Where the index reads on. The lock is held while a page is read.
     follower: tokio::sync::Mutex<Option<Follower>>,
     mailboxes: Mutex<Mailboxes>,
+    /// Rung by a reader that waits for newer entries than the index has.
+    wanted: Notify,
+    /// The newest entry that the loop has read for the index; `None` while no loop runs.
+    reached: watch::Sender<Option<u64>>,
 }
 
 #[derive(Debug, Default)]
@@ -130,20 +134,30 @@ pub struct NoticesRead {
     pub place: u64,
 }
 
-/// Keeps the index close to the end of the ledger, so that readers need not wait for it.
+/// Keeps the index close to the end of the ledger. While it runs, readers wait for this loop and
+/// read nothing themselves: a reader of a teamspace that is served slowly would hold the lock, and
+/// all other readers would wait for it.
 pub(crate) async fn run(engine: Engine, mut stopped: watch::Receiver<bool>) {
+    let index = &engine.notices;
+    index.reached.send_replace(Some(0));
     let keeping_up = async {
         loop {
-            if let Err(error) = engine.read().keep_notices_up(u64::MAX).await {
+            if let Err(error) = engine.read().read_all_notices().await {
                 tracing::error!(%error, "the ledger could not be read for notices");
+                engine.clock.sleep(PAUSE).await;
+                continue;
             }
-            engine.clock.sleep(PAUSE).await;
+            tokio::select! {
+                () = engine.clock.sleep(PAUSE) => {}
+                () = index.wanted.notified() => {}
+            }
         }
     };
     tokio::select! {
         () = keeping_up => {}
         _ = stopped.wait_for(|stopped| *stopped) => {}
     }
+    index.reached.send_replace(None);
 }
 
 impl Read<'_> {
@@ -157,7 +171,7 @@ impl Read<'_> {
     ) -> Result<NoticePage, StoreError> {
         let Some(name) = caller.agent() else { return Ok(NoticePage::default()) };
         let newest = self.engine.store.newest().await?;
-        self.keep_notices_up(newest).await?;
+        self.notices_reach(newest).await?;
         let own = self.engine.agent(&caller.teamspace, name.clone()).await?;
         let after =
             after.unwrap_or_else(|| own.as_ref().map_or(0, |own| self.read_until(own, caller)));
@@ -211,6 +225,30 @@ impl Read<'_> {
             }
         }
         Ok(queues)
+    }
+
+    /// Waits until the index has this entry. Without a loop it is read here.
+    async fn notices_reach(self, newest: u64) -> Result<(), StoreError> {
+        let index = &self.engine.notices;
+        let mut reached = index.reached.subscribe();
+        if reached.borrow().is_some() {
+            index.wanted.notify_one();
+            let is_there = |reached: &Option<u64>| reached.is_none_or(|it| it >= newest);
+            let found = reached.wait_for(is_there).await;
+            if found.is_ok_and(|reached| reached.is_some()) {
+                return Ok(());
+            }
+        }
+        self.keep_notices_up(newest).await
+    }
+
+    /// Reads all that there is, and tells the readers that wait.
+    async fn read_all_notices(self) -> Result<(), StoreError> {
+        let newest = self.engine.store.newest().await?;
+        self.keep_notices_up(u64::MAX).await?;
+        let reached = &self.engine.notices.reached;
+        reached.send_modify(|reached| *reached = (*reached).max(Some(newest)));
+        Ok(())
     }
 
     /// Reads on at least until this entry, if there is one.
