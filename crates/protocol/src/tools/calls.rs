@@ -12,6 +12,7 @@ use super::definitions::HandoffTools;
 use super::turn::{Arguments, Part, RawCall, Speaker, Turn, Wrapping, speaker_place, wrapping};
 use super::{CALLS_MAX, CONTEXT_BYTES_MAX, Form, Malformed, REASON_BYTES_MAX, name, text};
 use crate::conversation::customer_text::CUSTOMER_TEXT_BYTES_MAX;
+use crate::hidden::is_blank;
 use crate::ids::{AgentId, NAME_BYTES_MAX};
 use crate::json::{self, Bounds, is_forbidden};
 use crate::route::graph::HUMAN;
@@ -110,7 +111,7 @@ pub fn calls(form: Form, turn: &Value, tools: &HandoffTools) -> Result<Vec<Call>
 pub fn words(form: Form, turn: &Value) -> Result<String, Malformed> {
     let turn = Turn::read(form, turn)?;
     let texts = turn.parts.iter().filter_map(|part| match part {
-        Part::Text(text) => Some(text.trim()).filter(|text| !text.is_empty()),
+        Part::Text(text) => Some(text.trim()).filter(|text| !is_blank(text)),
         Part::Call(_) | Part::Result(_) | Part::Other => None,
     });
     Ok(texts.collect::<Vec<_>>().join("\n\n"))

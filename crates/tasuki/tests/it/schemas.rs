@@ -36,7 +36,7 @@ const OF_FORM: [&str; 4] = ["graph_invalid", "json_invalid", "payload_too_large"
 
 /// Rules about several values together, or about a value and the state of the server. No schema
 /// expresses them; docs/gateways/http.md lists them.
-const RELATIONS: [&str; 79] = [
+const RELATIONS: [&str; 80] = [
     "`*` alone, or names",
     "2 to 32 options for `choose`",
     "a graph that was saved",
@@ -54,6 +54,7 @@ const RELATIONS: [&str; 79] = [
     "a time in the future",
     "a worker",
     "accept or reject for a confirmation",
+    "a text that shows something",
     "an agent id, but it is missing",
     "an agent of the topology",
     "an agent that is a queue",

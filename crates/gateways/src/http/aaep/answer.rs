@@ -5,6 +5,7 @@ use axum::Json;
 use axum::extract::State;
 use engine::aaep::announce::session_stream;
 use engine::road::submit::SubmitError;
+use protocol::hidden::is_blank;
 use protocol::ids::SessionId;
 use protocol::rejection::Rejection;
 use protocol::session::command::{Answer, Command};
@@ -131,6 +132,9 @@ fn given(decision: Option<&str>, response: Option<ResponseInput>) -> Result<Give
         ResponseInput::Number(number) => Response::Number(number),
         ResponseInput::Text(text) => Response::Text(text),
     });
+    if matches!(&response, Some(Response::Text(text)) if is_blank(text)) {
+        return Err(Problem::schema_invalid("response", "a text that shows something"));
+    }
     match (decision, response) {
         (Some("accept"), None) => Ok(Given::Decision(Decision::Accept)),
         (Some("reject"), None) => Ok(Given::Decision(Decision::Reject)),

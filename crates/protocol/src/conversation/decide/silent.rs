@@ -21,8 +21,10 @@ pub fn miss_answer(
     context: Context<'_>,
 ) -> Result<Vec<Event>, Rejection> {
     let conversation = watched(state, context)?;
-    // The state may have changed since the deadline was armed; then nothing happens.
-    let owed = conversation.wait.owed.filter(|owed| owed.until == due && due <= context.now);
+    // The state may have changed since the deadline was armed. What it owes now may be overdue too:
+    // a bot that changes it faster than the deadlines are looked at gains no time.
+    let is_over = |owed: &Owed| owed.until <= context.now && due <= context.now;
+    let owed = conversation.wait.owed.filter(is_over);
     let (Some(owed), None) = (owed, &conversation.closed) else { return Ok(Vec::new()) };
     let failure = Failure {
         by: AskedBy::Silent,

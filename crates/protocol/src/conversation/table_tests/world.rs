@@ -121,8 +121,11 @@ impl World {
                 Command::ShowProgress { epoch }
             }
             "miss_answer" => {
-                let owed = self.conversation().wait.owed;
-                Command::MissAnswer { due: owed.map_or(self.now, |owed| owed.until) }
+                let until = self.conversation().wait.owed.map_or(self.now, |owed| owed.until);
+                // The deadline that the timer has read may be that of an earlier state.
+                let is_earlier = !fields["of_earlier_state"].is_null();
+                let due = if is_earlier { until.plus(Span::from_millis(-1)) } else { until };
+                Command::MissAnswer { due }
             }
             "cancel" => {
                 let transfer = self.conversation().open_transfer().expect("a transfer").id;

@@ -141,6 +141,7 @@ async fn what_a_session_asks_is_answered_from_the_list() {
         (&carol, answered("evt_2", "decision", json!("accept")), "not_found"),
         (&desk.hana, answered("evt_2", "response", json!("b")), "not_answered"),
         (&desk.hana, answered("evt_3", "response", json!("c")), "not_answered"),
+        (&desk.hana, answered("evt_3", "response", json!("\u{200b}")), "schema_invalid"),
         (&desk.hana, answered("evt_9", "decision", json!("accept")), "not_answered"),
         (&desk.hana, answered("evt_2", "rationale", json!("why not")), "schema_invalid"),
     ] {
