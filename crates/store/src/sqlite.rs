@@ -11,6 +11,7 @@ mod conversation_rows;
 mod copy;
 mod deadline_rows;
 mod derived_rows;
+mod document_places;
 mod erase;
 mod handoff_rows;
 mod list_rows;
@@ -55,6 +56,7 @@ pub use audit_rows::{
     SnapshotPlace, SnapshotRow, TranscriptRow,
 };
 pub use derived_rows::{HoldRow, OutboxRow, OutcomeRow, PartyRow};
+use document_places::DocumentPlaces;
 use reader::Readers;
 pub use reader::{Migrated, Pace, ReadOnly};
 pub use sign::sign_rows;
@@ -93,6 +95,7 @@ struct Inner {
     // Dropped in this order: first the work ends, then other processes may open the file.
     writer: Writer,
     readers: Readers,
+    documents: Arc<DocumentPlaces>,
     _lock: FolderLock,
 }
 
@@ -129,8 +132,9 @@ impl Sqlite {
         migrate::run(&mut connection, &path)?;
         sync_folder(folder)?;
         let readers = Readers::start(&path)?;
-        let writer = Writer::start(connection, &path)?;
-        Ok(Self { inner: Arc::new(Inner { writer, readers, _lock: lock }) })
+        let documents = Arc::<DocumentPlaces>::default();
+        let writer = Writer::start(connection, &path, Arc::clone(&documents))?;
+        Ok(Self { inner: Arc::new(Inner { writer, readers, documents, _lock: lock }) })
     }
 }
 
@@ -330,8 +334,15 @@ impl Store for Sqlite {
     }
 
     fn document(&self, stream: &Stream, hash: &str) -> Answer<Option<String>> {
+        let place = self.inner.documents.of(stream);
         let (stream, hash) = (stream.clone(), hash.to_owned());
-        self.inner.readers.ask_briefly(move |connection| rows::document(connection, &stream, &hash))
+        self.inner.readers.ask_briefly(move |connection| {
+            let found = place.map(|seq| rows::document_at(connection, seq, &hash)).transpose()?;
+            match found.flatten() {
+                Some(text) => Ok(Some(text)),
+                None => rows::document(connection, &stream, &hash),
+            }
+        })
     }
 
     fn document_bytes(&self, seq: u64) -> Answer<u64> {

@@ -21,7 +21,8 @@ use crate::time::Time;
 /// A negotiation with more rounds needs a person, not another round.
 pub const REVISIONS_MAX: u32 = 16;
 
-/// One handoff.
+/// One handoff. Every step writes it as JSON, so fields that are mostly empty are left out when they
+/// are.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Handoff {
     /// Being written. Its sender moves it next, by editing or proposing it.
@@ -51,11 +52,12 @@ pub struct Draft {
 pub struct Made {
     pub terms: Fixed<Terms>,
     pub stage: Stage,
+    #[serde(default, skip_serializing_if = "Approval::is_not_needed")]
     pub approval: Approval,
     /// 1 for the package that was proposed first; a counter-offer adds 1.
     pub revision: u32,
     /// How often the owner reported work as done that had to be verified or confirmed first.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub completions: u32,
     /// A verifier, who is not the owner, was asked to confirm that the work is done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -76,6 +78,7 @@ pub struct Made {
     /// most one of each stage and one of a recall, and there are at most
     /// [`REVISIONS_MAX`].
     pub notes: Vec<Note>,
+    #[serde(default, skip_serializing_if = "Delegations::is_none")]
     pub delegations: Delegations,
     #[serde(default, skip_serializing_if = "Workq::is_idle")]
     pub workq: Workq,
@@ -107,13 +110,17 @@ pub struct Terms {
     pub to: AgentId,
     pub title: String,
     pub reason: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_return: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub needs_human: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_artifacts: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_remote_artifacts: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_workq_items: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_guarded: bool,
     #[serde(default, skip_serializing_if = "TaskKind::is_execution")]
     pub task_kind: TaskKind,
@@ -121,16 +128,21 @@ pub struct Terms {
     pub requires_evidence: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub requires_verifier: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Time>,
+    #[serde(default, skip_serializing_if = "Slas::is_default")]
     pub slas: Slas,
     /// The owners of the task when this handoff was proposed; the last one is responsible.
     pub chain: Vec<AgentId>,
     /// How many parts of the task were delegated before.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub parts: u32,
     pub origin_session: String,
     pub package_hash: String,
     pub proposed_at: Time,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<HandoffId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<HandoffId>,
     /// Who may read it by its own policy; see [`super::derive::readers`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -170,9 +182,12 @@ pub enum Stage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
     pub since: Time,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub escalated: bool,
     /// When it is overdue, if a coordinator set that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<Time>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub warned: bool,
     /// Since when the next actor is waited for, if that began after the stage did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -214,8 +229,9 @@ pub enum Checks {
 }
 
 /// Whether a human must approve.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Approval {
+    #[default]
     NotNeeded,
     Wanted,
     Given,
@@ -228,6 +244,19 @@ pub enum Note {
     Rejection(super::event::Rejected),
     Escalation(Escalated),
     Closure(Closed),
+}
+
+impl Approval {
+    fn is_not_needed(&self) -> bool {
+        *self == Approval::NotNeeded
+    }
+}
+
+impl Delegations {
+    /// Whether nothing was ever delegated.
+    fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl Handoff {

@@ -191,6 +191,15 @@ pub fn held(
         .collect()
 }
 
+/// The document that came with an entry, if it is the one that is asked for.
+pub fn document_at(connection: &Connection, seq: u64, hash: &str) -> Result<Option<String>> {
+    let found = connection
+        .prepare_cached("SELECT text FROM documents WHERE seq = ?1 AND hash = ?2")?
+        .query_row(params![seq, hash], |row| row.get(0))
+        .optional()?;
+    Ok(found.flatten())
+}
+
 /// The document a stream has now, if it is the one that is asked for.
 pub fn document(connection: &Connection, stream: &Stream, hash: &str) -> Result<Option<String>> {
     let (sql, name) = match &stream.subject {

@@ -2,6 +2,7 @@
 //! conflict is an answer, not an error. What every commit needs is prepared once.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use engine::ports::store::{Commit, CommitError, Committed, StoreError};
 use protocol::canonical::Hash;
@@ -11,6 +12,7 @@ use protocol::step::{HoldState, State};
 use protocol::time::Time;
 use rusqlite::{Connection, OptionalExtension, Result, Row, Statement, params};
 
+use super::document_places::DocumentPlaces;
 use super::{conversation_rows, erase, message_rows, rows};
 
 /// How many streams the writer remembers the place of: far more than are in motion at once.
@@ -21,6 +23,7 @@ pub struct Statements<'c> {
     connection: &'c Connection,
     /// The ends of streams that were written lately. Always current: there is no other writer.
     places: HashMap<Stream, StreamEnd>,
+    document_places: Arc<DocumentPlaces>,
     document: Statement<'c>,
     place_of_handoff: Statement<'c>,
     place_of_stream: Statement<'c>,
@@ -44,10 +47,11 @@ struct StreamEnd {
 }
 
 impl<'c> Statements<'c> {
-    pub fn prepare(connection: &'c Connection) -> Result<Self> {
+    pub fn prepare(connection: &'c Connection, places: Arc<DocumentPlaces>) -> Result<Self> {
         Ok(Self {
             connection,
             places: HashMap::new(),
+            document_places: places,
             document: connection
                 .prepare("INSERT INTO documents (seq, hash, text) VALUES (?1, ?2, ?3)")?,
             place_of_handoff: connection.prepare(
@@ -130,11 +134,11 @@ impl<'c> Statements<'c> {
             },
         };
         let (position, head) = known.map_or((0, GENESIS), |place| (place.position, place.head));
-        let has_moved = (position, head) != (commit.expected_position, commit.expected_head);
-        let mut conflict = has_moved.then_some(CommitError::Moved);
-        if conflict.is_none() {
-            conflict = self.compare_holds(commit)?;
-        }
+        let mut conflict =
+            match (position, head) == (commit.expected_position, commit.expected_head) {
+                true => self.compare_holds(commit)?,
+                false => Some(CommitError::Moved),
+            };
         let mut erased = None;
         if let (None, Some(position)) = (&conflict, commit.erase) {
             erased = rows::find(self.connection, &commit.stream, position)?;
@@ -159,6 +163,7 @@ impl<'c> Statements<'c> {
         let last_seq = self.write_entries(commit, &subject, next_seq, prev_seq)?;
         if let Some(document) = &commit.document {
             self.document.execute(params![last_seq, document.hash, document.text])?;
+            self.document_places.remember(&commit.stream, last_seq);
         }
         self.write_deadlines(commit, &subject)?;
         self.write_effects(commit, &subject)?;
@@ -316,20 +321,12 @@ impl<'c> Statements<'c> {
     fn write_deadlines(&mut self, commit: &Commit, subject: &str) -> Result<()> {
         let teamspace = commit.stream.teamspace.as_str();
         for deadline in &commit.disarm {
-            self.disarm.execute(params![
-                deadline.due.as_millis(),
-                teamspace,
-                subject,
-                deadline.name
-            ])?;
+            let due = deadline.due.as_millis();
+            self.disarm.execute(params![due, teamspace, subject, deadline.name])?;
         }
         for deadline in &commit.arm {
-            self.arm.execute(params![
-                deadline.due.as_millis(),
-                teamspace,
-                subject,
-                deadline.name
-            ])?;
+            let due = deadline.due.as_millis();
+            self.arm.execute(params![due, teamspace, subject, deadline.name])?;
         }
         Ok(())
     }

@@ -20,6 +20,7 @@ use rusqlite::{Connection, ErrorCode, ffi};
 use tokio::sync::{mpsc, oneshot};
 
 use super::checkpointer::{Checkpointer, move_log};
+use super::document_places::DocumentPlaces;
 use super::sweep::Sweep;
 use super::turns::Turns;
 use super::write::Statements;
@@ -55,7 +56,11 @@ enum Job {
 type DecidedCommit = (Verdict, Box<Commit>);
 
 impl Writer {
-    pub fn start(mut connection: Connection, path: &Path) -> Result<Self, OpenError> {
+    pub fn start(
+        mut connection: Connection,
+        path: &Path,
+        documents: Arc<DocumentPlaces>,
+    ) -> Result<Self, OpenError> {
         let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
         let next_seq = rows::newest(&connection).map_err(failed)? + 1;
         connection.set_prepared_statement_cache_capacity(64);
@@ -65,7 +70,7 @@ impl Writer {
         let told = Arc::clone(&listeners);
         let thread = std::thread::Builder::new()
             .name("store-writer".to_owned())
-            .spawn(move || match Statements::prepare(&connection) {
+            .spawn(move || match Statements::prepare(&connection, documents) {
                 Ok(statements) => {
                     let work = Work {
                         connection: &connection,
