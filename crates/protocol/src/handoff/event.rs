@@ -372,6 +372,40 @@ impl Event {
         (&parties.from, Some(&parties.to))
     }
 
+    /// The terms that it proposes, at first or in a counter-offer.
+    pub fn proposed(&self) -> Option<&Proposed> {
+        match self {
+            Event::Proposed(proposed) => Some(proposed),
+            Event::Countered(countered) => Some(&countered.proposed),
+            Event::Drafted(_)
+            | Event::ValidationStarted(_)
+            | Event::VerificationUnavailable(_)
+            | Event::Checked(_)
+            | Event::Approved(_)
+            | Event::Refused(_)
+            | Event::Accepted(_)
+            | Event::Rejected(_)
+            | Event::Activated(_)
+            | Event::Progressed(_)
+            | Event::Recalled(_)
+            | Event::CompletionStarted(_)
+            | Event::CompletionChecked(_)
+            | Event::CompletionFailed(_)
+            | Event::Confirmed(_)
+            | Event::Disputed(_)
+            | Event::Completed(_)
+            | Event::Closed(_)
+            | Event::Escalated(_)
+            | Event::SlaExtended(_)
+            | Event::SlaWarned(_)
+            | Event::Delegated(_)
+            | Event::DelegationEnded(_)
+            | Event::DelegationReopened(_)
+            | Event::WorkqSettled(_)
+            | Event::WorkqDegraded(_) => None,
+        }
+    }
+
     /// The stored name.
     pub fn name(&self) -> &'static str {
         match self {
