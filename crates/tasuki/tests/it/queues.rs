@@ -89,6 +89,28 @@ async fn all_queues_are_seen_with_who_waits_and_who_is_there() {
     );
 }
 
+/// It shows the first 50 who wait, and says so.
+#[tokio::test]
+async fn a_queue_says_that_it_does_not_show_all_who_wait() {
+    let desk = Desk::open(json!({ "mode": "pick" })).await;
+    let hana = desk.person("hana").await;
+    for (n_more, is_incomplete) in [(50, Value::Null), (1, json!(true))] {
+        for _ in 0..n_more {
+            ask(&desk, json!({})).await;
+        }
+        let queue = ok(&hana, Call::get("/v1/queues/default")).await;
+        assert_eq!(queue["waiting"].as_array().map(Vec::len), Some(50));
+        assert_eq!(queue["is_incomplete"], is_incomplete, "{}", queue["n_waiting"]);
+    }
+    // The list of transfers has all of them.
+    let waiting = items(&hana, "/v1/transfers?queue=default&status=queued&limit=200").await;
+    let places: Vec<_> = waiting.iter().rev().map(|it| it["queue_position"].clone()).collect();
+    assert_eq!(places, (1..=51).map(Value::from).collect::<Vec<_>>());
+    // A bot is shown nobody, so nothing is missing.
+    let of_bob = ok(&desk.bob, Call::get("/v1/queues/default")).await;
+    assert_eq!((&of_bob["n_waiting"], &of_bob["is_incomplete"]), (&json!(51), &Value::Null));
+}
+
 #[tokio::test]
 async fn transfers_are_found_by_whom_they_concern() {
     let desk = Desk::open(json!({ "mode": "pick" })).await;
