@@ -250,6 +250,35 @@ async fn a_transfer_keeps_what_happened_to_it() {
     assert_eq!(ok(&desk.customer, Call::get(path)).await["record"], Value::Null);
 }
 
+/// The list says that it failed and who gave up. Why is in the transcript, for members only: the
+/// record has no text that a person wrote.
+#[tokio::test]
+async fn a_failed_transfer_is_in_the_list_and_its_reason_in_the_transcript() {
+    let desk = Desk::open(json!({ "mode": "pick" })).await;
+    let transfer = desk.request(&desk.bob, json!({ "epoch": 1, "reason": "a refund" })).await;
+    act(&desk.operator, &transfer, "fail", json!({ "reason": "no person today" })).await;
+    let listed = items(&desk.bob, "/v1/transfers?status=failed").await;
+    assert_eq!(ids(&listed, "transfer_id"), ids(&[transfer], "transfer_id"));
+    let settled = &listed[0]["settled"];
+    assert_eq!((&settled["outcome"], &settled["by"]), (&json!("failed"), &json!("operator:root")));
+    assert!(!listed[0].to_string().contains("no person today"), "{}", listed[0]);
+    let of_customer =
+        "No person could take over. The conversation goes on with \u{2068}bob\u{2069}.";
+    for (who, reason, by) in [
+        (&desk.bob, "no person today", json!("operator")),
+        (&desk.customer, of_customer, Value::Null),
+    ] {
+        let lines = items(who, &desk.path("/messages")).await;
+        let part = &lines.last().expect("the end of the transfer")["parts"][0];
+        assert_eq!(
+            (&part["status"], &part["reason"]),
+            (&json!("failed"), &json!(reason)),
+            "{part}"
+        );
+        assert_eq!(part["reasonBy"], by, "{part}");
+    }
+}
+
 #[tokio::test]
 async fn the_report_counts_what_the_events_tell() {
     let desk = Desk::open(json!({ "mode": "pick" })).await;
