@@ -5,7 +5,8 @@
 
 use std::fmt;
 
-use protocol::canonical::{HmacKey, hex, hmac};
+use protocol::canonical::hex;
+use protocol::keyed::{HmacKey, hmac};
 use protocol::time::Time;
 use sha2::{Digest, Sha256};
 

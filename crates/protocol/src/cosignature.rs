@@ -8,8 +8,8 @@ use std::fmt;
 
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 
-use crate::canonical::hmac;
 use crate::checkpoint::error::CheckpointError;
+use crate::keyed::hmac;
 use crate::signed_note::{
     SignatureLine, WITNESS_KEY, key_id, parse_verifier_key, signature_line, verifier_key,
 };

@@ -18,10 +18,10 @@
 //!    [`audit`]: how it is checked; [`fork`]: how it continues after a loss. [`witness`],
 //!    [`cosignature`]: how one server vouches for the record of another.
 //! 5. [`tools`]: how a model asks for a handoff, and how its history continues.
-//! 6. [`json`], [`canonical`]: JSON input, and JSON to be hashed. [`sealed_cursor`]: positions
-//!    in the ledger that reveal nothing to a caller.
+//! 6. [`json`], [`canonical`]: JSON input, and JSON to be hashed. [`keyed`]: hashes with a key.
+//!    [`sealed_cursor`]: positions in the ledger that reveal nothing to a caller.
 
-pub use base::{canonical, form, hidden, ids, json, strict, time};
+pub use base::{canonical, form, hidden, ids, json, keyed, strict, time};
 
 pub mod agent;
 pub mod aggregate;

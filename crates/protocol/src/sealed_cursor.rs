@@ -13,8 +13,8 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use crate::canonical::{HmacKey, hmac};
 use crate::ids::{HandoffId, TeamspaceId};
+use crate::keyed::{HmacKey, hmac};
 use crate::time::Time;
 use aaep::cursor::Cursor;
 

@@ -8,9 +8,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use schemars::Schema;
 
-use crate::canonical::{self, Hash, hmac};
+use crate::canonical::{self, Hash};
 use crate::form;
 use crate::ids::{AgentId, MessageId, TeamspaceId, WebhookId};
+use crate::keyed::hmac;
 use crate::rejection::Rejection;
 use crate::time::Time;
 

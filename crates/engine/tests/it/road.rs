@@ -10,6 +10,7 @@ mod idempotency;
 mod long_queue;
 mod lost_questions;
 mod messages;
+mod notice_readers;
 mod outbox;
 mod presence;
 mod races;

@@ -41,10 +41,8 @@ fn named(event: &Event) -> Vec<Named> {
         }));
     }
     let Event::Handoff(event) = event else { return Vec::new() };
-    if let handoff::Event::Proposed(it) = event {
-        in_package(&it.files)
-    } else if let handoff::Event::Countered(it) = event {
-        in_package(&it.proposed.files)
+    if let Some(proposed) = event.proposed() {
+        in_package(&proposed.files)
     } else if let handoff::Event::CompletionStarted(it) = event {
         named_by("final_artifacts", &it.final_artifacts)
     } else if let handoff::Event::Completed(it) = event {

@@ -115,36 +115,7 @@ fn of_event(event: &Event) -> Vec<Notice> {
 
 /// The owner of the task, if another agent proposes it.
 pub fn absent_owner(event: &Event) -> Option<&AgentId> {
-    match event {
-        Event::Proposed(proposed) => owner_besides(proposed),
-        Event::Countered(countered) => owner_besides(&countered.proposed),
-        Event::Drafted(_)
-        | Event::ValidationStarted(_)
-        | Event::VerificationUnavailable(_)
-        | Event::Checked(_)
-        | Event::Approved(_)
-        | Event::Refused(_)
-        | Event::Accepted(_)
-        | Event::Rejected(_)
-        | Event::Activated(_)
-        | Event::Progressed(_)
-        | Event::Recalled(_)
-        | Event::CompletionStarted(_)
-        | Event::CompletionChecked(_)
-        | Event::CompletionFailed(_)
-        | Event::Confirmed(_)
-        | Event::Disputed(_)
-        | Event::Completed(_)
-        | Event::Closed(_)
-        | Event::Escalated(_)
-        | Event::SlaExtended(_)
-        | Event::SlaWarned(_)
-        | Event::Delegated(_)
-        | Event::DelegationEnded(_)
-        | Event::DelegationReopened(_)
-        | Event::WorkqSettled(_)
-        | Event::WorkqDegraded(_) => None,
-    }
+    event.proposed().and_then(owner_besides)
 }
 
 fn owner_besides(proposed: &Proposed) -> Option<&AgentId> {

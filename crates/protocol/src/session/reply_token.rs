@@ -8,8 +8,9 @@
 
 use std::fmt;
 
-use crate::canonical::{self, Hash};
+use crate::canonical::Hash;
 use crate::ids::SubscriptionId;
+use crate::keyed::hmac;
 use crate::ledger::Stream;
 use aaep::cursor::Cursor;
 
@@ -50,8 +51,8 @@ impl ReplyKey {
     /// From a secret that has other uses too. The derived keys reveal nothing about it.
     pub fn from_seed(seed: &[u8; 32]) -> Self {
         Self {
-            proof: canonical::hmac(seed, &[b"tasuki reply tokens"]),
-            mask: canonical::hmac(seed, &[b"tasuki reply token places"]),
+            proof: hmac(seed, &[b"tasuki reply tokens"]),
+            mask: hmac(seed, &[b"tasuki reply token places"]),
         }
     }
 
@@ -83,14 +84,14 @@ impl ReplyKey {
         // Comparing hashes of both takes constant time.
         let made = self.place(token).map(|at| self.token(at, put));
         made.is_some_and(|made| {
-            let hash = |text: &str| canonical::hmac(&self.proof, &[text.as_bytes()]);
+            let hash = |text: &str| hmac(&self.proof, &[text.as_bytes()]);
             hash(&made) == hash(token)
         })
     }
 
     /// 96 bits that differ for each proof.
     fn mask(&self, proof: &str) -> u128 {
-        let hash = canonical::hmac(&self.mask, &[proof.as_bytes()]);
+        let hash = hmac(&self.mask, &[proof.as_bytes()]);
         hash[..12].iter().fold(0, |mask, byte| mask << 8 | u128::from(*byte))
     }
 
@@ -104,7 +105,7 @@ impl ReplyKey {
             &at.to_string(),
         ];
         // No part has a line break, so different parts never join to the same text.
-        canonical::hmac(&self.proof, &[parts.join("\n").as_bytes()])
+        hmac(&self.proof, &[parts.join("\n").as_bytes()])
     }
 }
 

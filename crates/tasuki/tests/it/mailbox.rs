@@ -1,12 +1,14 @@
 //! The mailbox over HTTP: sending, answering, the inbox, visibility, limits, and text from hostile
 //! senders.
 
+use std::collections::BTreeSet;
+
 use http_body_util::BodyExt;
 use protocol::hidden;
 use serde_json::{Value, json};
 use tasuki::client::{Call, Client};
 
-use crate::server::{Server, act, initiate, ok, refused};
+use crate::server::{Server, act, initiate, offer, ok, refused};
 use crate::sse::{Stream, whole_ledger};
 
 async fn send(client: &Client, body: Value) -> Value {
@@ -116,6 +118,51 @@ async fn the_cursor_of_the_inbox_also_clears_what_the_server_sent() {
     let from: Vec<_> = left.iter().map(|message| &message["from"]).collect();
     assert_eq!(from, ["system", "bob"], "a later message was not on that page");
     assert_eq!(inbox(&alice, "?status=read").await.len(), 3);
+}
+
+/// One coordinator reads: what all of them share stays, and the others keep their own notices.
+#[tokio::test]
+async fn a_coordinator_marks_as_read_what_is_its_own() {
+    let server = Server::start();
+    let [alice, bob] = ["alice", "bob"].map(|name| server.agent(name));
+    let coordinator = |name| server.with_token(&server.token(name, &["--role", "coordinator"]));
+    let [cora, dora] = ["cora", "dora"].map(coordinator);
+    let mut late = offer("T-late", "bob");
+    late["sla"] = json!({ "proposed": "1s" });
+    ok(&alice, Call::post("/v1/handoffs", late)).await;
+    let back = initiate(&cora, "T-back", "bob").await;
+    act(&bob, &back, "reject", json!({ "reason": "capacity_unavailable", "detail": "busy" })).await;
+    let mut checked = offer("T-checked", "bob");
+    checked["policy"] = json!({ "requires_verifier": true });
+    let checked = ok(&alice, Call::post("/v1/handoffs", checked)).await;
+    for action in ["accept", "activate", "complete"] {
+        act(&bob, checked["handoff_id"].as_str().expect("an id"), action, json!({})).await;
+    }
+    let shown = |page: &Value| {
+        let texts = |list: &Value, name: &str| -> BTreeSet<String> {
+            let texts = list.as_array().expect("a list").iter();
+            texts.map(|item| item[name].as_str().expect("a text").to_owned()).collect()
+        };
+        (texts(&page["items"], "type"), texts(&page["notices"]["items"], "task_id"))
+    };
+    let of = |messages: &[&str], notices: &[&str]| {
+        let set = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
+        let both: (BTreeSet<String>, BTreeSet<String>) = (set(messages), set(notices));
+        both
+    };
+    let page = loop {
+        let page = ok(&cora, Call::get("/v1/acp/inbox")).await;
+        if page["items"].as_array().expect("a page").len() == 2 {
+            break page;
+        }
+        tokio::task::yield_now().await;
+    };
+    assert_eq!(shown(&page), of(&["status.blocked", "system.error"], &["T-checked"]));
+    let until = page["notices"]["until"].as_str().expect("a cursor");
+    let left = ok(&cora, Call::get(format!("/v1/acp/inbox?read_until={until}"))).await;
+    assert_eq!(shown(&left), of(&["status.blocked"], &[]));
+    let of_dora = ok(&dora, Call::get("/v1/acp/inbox")).await;
+    assert_eq!(shown(&of_dora), of(&["status.blocked"], &["T-checked"]));
 }
 
 #[tokio::test]

@@ -89,6 +89,28 @@ async fn all_queues_are_seen_with_who_waits_and_who_is_there() {
     );
 }
 
+/// It shows the first 50 who wait, and says so.
+#[tokio::test]
+async fn a_queue_says_that_it_does_not_show_all_who_wait() {
+    let desk = Desk::open(json!({ "mode": "pick" })).await;
+    let hana = desk.person("hana").await;
+    for (n_more, is_incomplete) in [(50, Value::Null), (1, json!(true))] {
+        for _ in 0..n_more {
+            ask(&desk, json!({})).await;
+        }
+        let queue = ok(&hana, Call::get("/v1/queues/default")).await;
+        assert_eq!(queue["waiting"].as_array().map(Vec::len), Some(50));
+        assert_eq!(queue["is_incomplete"], is_incomplete, "{}", queue["n_waiting"]);
+    }
+    // The list of transfers has all of them.
+    let waiting = items(&hana, "/v1/transfers?queue=default&status=queued&limit=200").await;
+    let places: Vec<_> = waiting.iter().rev().map(|it| it["queue_position"].clone()).collect();
+    assert_eq!(places, (1..=51).map(Value::from).collect::<Vec<_>>());
+    // A bot is shown nobody, so nothing is missing.
+    let of_bob = ok(&desk.bob, Call::get("/v1/queues/default")).await;
+    assert_eq!((&of_bob["n_waiting"], &of_bob["is_incomplete"]), (&json!(51), &Value::Null));
+}
+
 #[tokio::test]
 async fn transfers_are_found_by_whom_they_concern() {
     let desk = Desk::open(json!({ "mode": "pick" })).await;
@@ -226,6 +248,35 @@ async fn a_transfer_keeps_what_happened_to_it() {
     assert!(!record.to_string().contains("secret"), "{record}");
     // The customer sees no record.
     assert_eq!(ok(&desk.customer, Call::get(path)).await["record"], Value::Null);
+}
+
+/// The list says that it failed and who gave up. Why is in the transcript, for members only: the
+/// record has no text that a person wrote.
+#[tokio::test]
+async fn a_failed_transfer_is_in_the_list_and_its_reason_in_the_transcript() {
+    let desk = Desk::open(json!({ "mode": "pick" })).await;
+    let transfer = desk.request(&desk.bob, json!({ "epoch": 1, "reason": "a refund" })).await;
+    act(&desk.operator, &transfer, "fail", json!({ "reason": "no person today" })).await;
+    let listed = items(&desk.bob, "/v1/transfers?status=failed").await;
+    assert_eq!(ids(&listed, "transfer_id"), ids(&[transfer], "transfer_id"));
+    let settled = &listed[0]["settled"];
+    assert_eq!((&settled["outcome"], &settled["by"]), (&json!("failed"), &json!("operator:root")));
+    assert!(!listed[0].to_string().contains("no person today"), "{}", listed[0]);
+    let of_customer =
+        "No person could take over. The conversation goes on with \u{2068}bob\u{2069}.";
+    for (who, reason, by) in [
+        (&desk.bob, "no person today", json!("operator")),
+        (&desk.customer, of_customer, Value::Null),
+    ] {
+        let lines = items(who, &desk.path("/messages")).await;
+        let part = &lines.last().expect("the end of the transfer")["parts"][0];
+        assert_eq!(
+            (&part["status"], &part["reason"]),
+            (&json!("failed"), &json!(reason)),
+            "{part}"
+        );
+        assert_eq!(part["reasonBy"], by, "{part}");
+    }
 }
 
 #[tokio::test]

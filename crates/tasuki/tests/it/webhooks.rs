@@ -65,7 +65,7 @@ fn is_signed_with(seen: &Seen, secret: &str) -> bool {
     let key = STANDARD.decode(secret.strip_prefix("whsec_").expect("a secret")).expect("base64");
     let key: [u8; 32] = key.try_into().expect("32 bytes");
     let [id, at] = ["webhook-id", "webhook-timestamp"].map(|name| seen.headers[name].as_bytes());
-    let signed = protocol::canonical::hmac(&key, &[id, b".", at, b".", seen.body.as_bytes()]);
+    let signed = protocol::keyed::hmac(&key, &[id, b".", at, b".", seen.body.as_bytes()]);
     let expected = format!("v1,{}", STANDARD.encode(signed));
     seen.headers["webhook-signature"].split(' ').any(|one| one == expected)
 }

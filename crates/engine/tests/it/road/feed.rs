@@ -45,7 +45,7 @@ async fn a_slow_reader_with_restarts_misses_nothing_and_repeats_nothing() {
     }
 }
 
-async fn write_drafts(engine: &Engine, writer: usize, n_drafts: usize) {
+pub(super) async fn write_drafts(engine: &Engine, writer: usize, n_drafts: usize) {
     for number in 0..n_drafts {
         let offer = Box::new(offer("tim", &format!("t{writer}-{number}")));
         let stream = handoff_stream(engine.new_handoff_id());

@@ -263,6 +263,19 @@ async fn the_server_tells_of_a_customer_without_a_reply_once() {
         assert_eq!(Value::Object(notice.sent.payload.clone()), expected);
     }
     assert!(inbox(engine, &agent("bob")).await.is_empty());
+    each_reads_its_own(engine).await;
+}
+
+/// The person who is told of it with the coordinators marks it as read, once as one of them and
+/// once as a person alone.
+async fn each_reads_its_own(engine: &Engine) {
+    let newest = engine.ledger().newest().await.expect("the store works");
+    for (reader, n_left) in [(coordinator("hana"), 1), (agent("hana"), 0)] {
+        let read = engine.read().read_server_messages(&reader, newest).await;
+        read.expect("everybody may read its own messages");
+        assert_eq!(inbox(engine, &agent("hana")).await.len(), n_left, "{:?}", reader.roles);
+        assert_eq!(inbox(engine, &coordinator("lead")).await.len(), 1, "{:?}", reader.roles);
+    }
 }
 
 fn set<T: serde::de::DeserializeOwned>(value: Value) -> T {

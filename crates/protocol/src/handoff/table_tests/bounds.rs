@@ -308,58 +308,29 @@ impl Story {
             let policy = self.world.package(name).policy;
             let bound = self.bound.get(&task);
             let is_looser = bound.is_some_and(|bound| policy.check_narrows(bound).is_err());
-            match event {
-                Event::Approved(_) => drop(self.bound.insert(task, policy)),
-                Event::Proposed(_) | Event::Countered(_) => {
-                    *seen.entry("looser").or_default() += usize::from(is_looser);
-                    let readers = crate::handoff::derive::readers(made).unwrap_or_default();
-                    let bound_readers = bound.map_or(Readers::Team, Readers::of);
-                    if readers > bound_readers {
-                        return Err(format!(
-                            "{name} is open to more readers before it is approved"
-                        ));
-                    }
-                    if bound.is_none() && policy.needs_human() {
-                        self.bound.insert(task, policy);
-                    }
+            if event.proposed().is_some() {
+                *seen.entry("looser").or_default() += usize::from(is_looser);
+                let readers = crate::handoff::derive::readers(made).unwrap_or_default();
+                let bound_readers = bound.map_or(Readers::Team, Readers::of);
+                if readers > bound_readers {
+                    return Err(format!("{name} is open to more readers before it is approved"));
                 }
-                Event::Delegated(delegated) => {
-                    let child = format!("h{}", self.n_handoffs);
-                    let part = self.world.package(&child).policy;
-                    if let Err(field) = part.check_narrows(&policy) {
-                        return Err(format!("{child} for {} in {field}", delegated.child_to));
-                    }
+                if bound.is_none() && policy.needs_human() {
+                    self.bound.insert(task, policy);
                 }
-                Event::Accepted(_) => {
-                    *seen.entry("judged").or_default() += 1;
-                    if is_looser {
-                        return Err(format!("{name} was accepted with less than was approved"));
-                    }
+            } else if let Event::Approved(_) = event {
+                self.bound.insert(task, policy);
+            } else if let Event::Delegated(delegated) = event {
+                let child = format!("h{}", self.n_handoffs);
+                let part = self.world.package(&child).policy;
+                if let Err(field) = part.check_narrows(&policy) {
+                    return Err(format!("{child} for {} in {field}", delegated.child_to));
                 }
-                // No other event changes what binds.
-                Event::Drafted(_)
-                | Event::ValidationStarted(_)
-                | Event::VerificationUnavailable(_)
-                | Event::Checked(_)
-                | Event::Refused(_)
-                | Event::Rejected(_)
-                | Event::Activated(_)
-                | Event::Progressed(_)
-                | Event::Recalled(_)
-                | Event::CompletionStarted(_)
-                | Event::CompletionChecked(_)
-                | Event::CompletionFailed(_)
-                | Event::Confirmed(_)
-                | Event::Disputed(_)
-                | Event::Completed(_)
-                | Event::Closed(_)
-                | Event::Escalated(_)
-                | Event::SlaExtended(_)
-                | Event::SlaWarned(_)
-                | Event::DelegationEnded(_)
-                | Event::DelegationReopened(_)
-                | Event::WorkqSettled(_)
-                | Event::WorkqDegraded(_) => {}
+            } else if let Event::Accepted(_) = event {
+                *seen.entry("judged").or_default() += 1;
+                if is_looser {
+                    return Err(format!("{name} was accepted with less than was approved"));
+                }
             }
         }
         self.n_events += events.len();

@@ -39,7 +39,9 @@ async fn a_bot_that_gets_a_customer_back_is_told_what_happened_since() {
         if !is_answered {
             say(&chat, "and the other bill?").await;
         }
-        let done = json!({ "epoch": epoch + 2, "summary": "refunded" });
+        let done = json!({
+            "epoch": epoch + 2, "summary": "refunded", "disposition": "goodwill",
+        });
         ok(&hana, act("complete", done)).await;
         let seen = receiver.called(2 * usize::try_from(round).expect("small") + 2).await;
         let data = seen.last().expect("a call").data();
@@ -47,7 +49,7 @@ async fn a_bot_that_gets_a_customer_back_is_told_what_happened_since() {
         let lines: Vec<_> = messages.iter().map(line_of).collect();
         let mut expected = vec!["requested a refund", "connected hana", "hana: I have refunded it"];
         expected.extend((!is_answered).then_some("customer: and the other bill?"));
-        expected.push("completed refunded");
+        expected.push("completed refunded goodwill");
         assert_eq!(lines, expected, "{data}");
         let unanswered = messages.iter().find(|line| line["from"]["kind"] == "customer");
         let unanswered = unanswered.map(|line| line["number"].clone()).unwrap_or_default();
@@ -110,7 +112,7 @@ fn line_of(message: &Value) -> String {
             format!("{who}: {said}")
         }
         None => {
-            let names = ["agent_id", "summary", "reason"];
+            let names = ["agent_id", "summary", "disposition", "reason"];
             let about = names.iter().map(|name| text(&transfer[*name]));
             let about = about.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ");
             format!("{} {about}", text(&transfer["status"]))

@@ -6,6 +6,7 @@ use tasuki::client::Call;
 use super::{Chat, Socket};
 use crate::hidden_places::newest;
 use crate::server::ok;
+use crate::sse::whole_ledger;
 
 /// The subject of a frame, in a word.
 fn name(frame: &Value) -> String {
@@ -136,6 +137,37 @@ async fn a_customer_chooses_in_the_words_of_chat_clients() {
     let frame = choose("select_agent", "carol").to_string();
     ana.send(tokio_tungstenite::tungstenite::Message::text(frame)).await;
     while name(&ana.told().await) != "conversation.routed" {}
+}
+
+/// A bot that shows that it is working has more time to answer, on whichever way it shows it.
+#[tokio::test]
+async fn a_bot_that_types_has_more_time_to_answer() {
+    for way in ["socket", "call"] {
+        let chat = Chat::start().await;
+        let profile = json!({ "name": "BOB", "answer_within": "4s" });
+        let agent = json!({ "kind": "worker", "profile": profile });
+        ok(&chat.operator, Call::put("/v1/agents/bob", agent)).await;
+        let mut ana = chat.socket(&chat.customer).await;
+        let mut bob = chat.socket(&chat.bob).await;
+        ana.ok(chat.say("hello")).await;
+        // A sign counts once half of the time is over.
+        loop {
+            if way == "socket" {
+                // A frame too many is refused, and the next one counts.
+                bob.ask(json!({ "do": "typing", "conversation": chat.id })).await;
+            } else {
+                let path = format!("/v1/conversations/{}/progress", chat.id);
+                let bob = chat.server.with_token(&chat.bob);
+                ok(&bob, Call::post(path, json!({ "epoch": 1 }))).await;
+            }
+            let ledger = whole_ledger(&chat.operator, "&kind=conversation").await;
+            let is_there = |name| ledger.iter().any(|event| event.name.as_deref() == Some(name));
+            assert!(!is_there("conversation.holder_silent"), "{way}");
+            if is_there("conversation.extended") {
+                break;
+            }
+        }
+    }
 }
 
 #[tokio::test]
