@@ -109,6 +109,20 @@ pub fn path_of(root: &Path, teamspace: &TeamspaceId, file: &FileId) -> PathBuf {
     root.join(teamspace.as_str()).join(&digits[..2]).join(digits)
 }
 
+/// Makes the two folders of a file. A link in place of one is refused with the kind `InvalidData`:
+/// bytes that are written behind it could not be read again.
+fn own_folders(path: &Path) -> io::Result<&Path> {
+    let parts = path.parent().expect("a file is in a folder");
+    for folder in [parts.parent().expect("as deep as a teamspace"), parts] {
+        durable::create_folder(folder)?;
+        if fs::symlink_metadata(folder)?.is_symlink() {
+            let problem = format!("{} is a link", folder.display());
+            return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+        }
+    }
+    Ok(parts)
+}
+
 /// Reads and hashes the first `n_bytes_max` bytes of a file below the folder `root`, and says how
 /// many it has; `None` if it is not there. What is no regular file is an error of the kind
 /// `InvalidData`.
@@ -179,9 +193,7 @@ impl Files for FileFolder {
     fn keep(&self, upload: Upload, file: FileId) -> Stored<()> {
         self.run(move |folder| {
             let path = folder.path(&upload.teamspace, &file);
-            let parts = path.parent().expect("a file is in a folder");
-            durable::create_folder(parts.parent().expect("as deep as a teamspace"))?;
-            durable::create_folder(parts)?;
+            let parts = own_folders(&path)?;
             // The bytes of the upload are verified; those of an older file may have changed. There
             // is a file at every moment. Renaming does nothing if both are the same file already.
             let fresh = folder.bytes_of(upload.id).with_added_extension("link");
@@ -257,10 +269,8 @@ impl Files for FileFolder {
 /// is no such file.
 pub fn copy(from: &Path, to: &Path, teamspace: &TeamspaceId, file: &FileId) -> io::Result<bool> {
     let target = path_of(to, teamspace, file);
-    let parts = target.parent().expect("a file is in a folder");
     durable::create_folder(to)?;
-    durable::create_folder(parts.parent().expect("as deep as a teamspace"))?;
-    durable::create_folder(parts)?;
+    own_folders(&target)?;
     let fresh = target.with_added_extension("new");
     remove(&fresh)?;
     let mut bytes = match open(from, teamspace, file) {

@@ -3,6 +3,8 @@
 use unicode_normalization::UnicodeNormalization;
 use unicode_security::skeleton;
 
+use crate::hidden::shows_nothing;
+
 /// The letters and digits of a text as a person sees them: without case, accents, style and script,
 /// and without everything between them. Two texts with the same letters look alike.
 pub fn letters(text: &str) -> String {
@@ -13,6 +15,14 @@ pub fn letters(text: &str) -> String {
     // Again, as what looks alike may have been a capital or an accent.
     let seen: String = seen.nfkd().flat_map(char::to_lowercase).collect();
     seen.chars().map(plain_letter).filter(|letter| letter.is_alphanumeric()).collect()
+}
+
+/// A text as a person reads it: without characters that show nothing, with one space in each gap,
+/// and one letter for all that look like it. Capitals and accents stay.
+pub fn as_read(text: &str) -> String {
+    let shown: String = text.nfkc().filter(|character| !shows_nothing(*character)).collect();
+    let words: Vec<&str> = shown.split_whitespace().collect();
+    skeleton(&words.join(" ")).collect()
 }
 
 /// A text in one form for each character, such as one width, and without marks on letters that have
@@ -97,6 +107,22 @@ mod tests {
             ("担当者に。がか", "担当者に。がか"),
         ] {
             assert_eq!(seen(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_that_a_person_reads_alike_are_read_alike() {
+        for (one, other, is_alike) in [
+            ("Refund", "Refund\u{200b}", true),
+            ("Refund  now ", "Refund\u{a0}now", true),
+            ("P\u{430}y", "Pay", true),
+            ("Pay 10", "Pay 1\u{2060}0", true),
+            ("Pay 10", "Pay 100", false),
+            ("Pay", "pay", false),
+            ("peche", "p\u{ea}che", false),
+            ("+1", "-1", false),
+        ] {
+            assert_eq!(as_read(one) == as_read(other), is_alike, "{one} {other}");
         }
     }
 

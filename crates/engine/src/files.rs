@@ -88,13 +88,15 @@ pub(crate) struct Shelf {
     open: Mutex<HashMap<UploadId, Upload>>,
     /// Files that were found to be damaged, at most all.
     damaged: Mutex<HashSet<(TeamspaceId, FileId)>>,
+    /// Files whose bytes were right when they were last checked, at most [`CHECKED_MAX`].
+    checked: Mutex<HashSet<(TeamspaceId, FileId)>>,
 }
 
 impl Shelf {
     pub fn new(folder: Arc<dyn Files>, bytes_max: u64) -> Self {
         let (of_files, of_uploads) = (Turns::default(), Turns::default());
-        let (open, damaged) = (Mutex::default(), Mutex::default());
-        Self { folder, bytes_max, of_files, of_uploads, open, damaged }
+        let (open, damaged, checked) = Default::default();
+        Self { folder, bytes_max, of_files, of_uploads, open, damaged, checked }
     }
 
     fn open(&self) -> MutexGuard<'_, HashMap<UploadId, Upload>> {

@@ -3,6 +3,7 @@
 use crate::aggregate::State;
 use crate::caller::{Caller, Principal};
 use crate::handoff::Status;
+use crate::hidden::is_blank;
 use crate::ledger::Erased;
 use crate::message::Message;
 use crate::notes::check_text;
@@ -49,7 +50,7 @@ pub fn decide(
 }
 
 pub fn check_reason(reason: &str) -> Result<(), Rejection> {
-    if reason.trim().is_empty() {
+    if is_blank(reason) {
         return Err(Rejection::SchemaInvalid {
             field: "reason".to_owned(),
             expected: "why the content must go".to_owned(),

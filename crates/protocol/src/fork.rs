@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::caller::Caller;
 use crate::canonical::{self, Hash};
+use crate::hidden::is_blank;
 use crate::notes::check_text;
 use crate::rejection::Rejection;
 
@@ -53,7 +54,7 @@ pub fn decide(fork: &Fork, caller: &Caller) -> Result<Forked, Rejection> {
     if !caller.is_operator() {
         return Err(Rejection::NotAllowed { action: "declare a fork", who: "an operator" });
     }
-    if fork.reason.trim().is_empty() {
+    if is_blank(&fork.reason) {
         return Err(Rejection::SchemaInvalid {
             field: "reason".to_owned(),
             expected: "why the ledger goes on without what was lost".to_owned(),

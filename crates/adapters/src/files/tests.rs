@@ -173,3 +173,25 @@ async fn only_a_regular_file_in_its_folders_is_read() {
         assert!(!copy(&root, &data.path().join("copied"), &teamspace, &file).unwrap(), "{what}");
     }
 }
+
+/// Bytes behind a link could not be read again, and the link may lead anywhere.
+#[tokio::test]
+async fn nothing_is_stored_behind_a_link() {
+    let data = tempfile::tempdir().unwrap();
+    let folder = FileFolder::open(data.path()).unwrap();
+    let (upload, file) = stored(&folder, 1).await;
+    let root = data.path().join("files");
+    let path = path_of(&root, &upload.teamspace, &file);
+    let parts = path.parent().unwrap();
+    let aside = data.path().join("aside");
+    for linked in [parts, parts.parent().unwrap()] {
+        folder.remove(upload.teamspace.clone(), file.clone()).await.unwrap();
+        fs::rename(linked, &aside).unwrap();
+        symlink(&aside, linked).unwrap();
+        let error = folder.keep(upload.clone(), file.clone()).await.unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::InvalidData, "{error}");
+        fs::remove_file(linked).unwrap();
+        fs::rename(&aside, linked).unwrap();
+        folder.keep(upload.clone(), file.clone()).await.unwrap();
+    }
+}

@@ -12,6 +12,10 @@ use protocol::ids::{FileId, TeamspaceId};
 use super::{FileError, FileShelf, Shelf};
 use crate::ports::files::Content;
 
+/// Files that are known to have been right: about 1 MB. Beyond it all are forgotten, and are read
+/// once more before a part of them is sent.
+pub const CHECKED_MAX: usize = 10_000;
+
 /// What is wrong with the bytes of a file, of which so many were stored.
 pub fn problem(
     found: io::Result<Option<Content>>,
@@ -42,6 +46,23 @@ impl Shelf {
         self.damaged().remove(&(teamspace.clone(), file.clone()));
     }
 
+    /// Whether its bytes were read and found to be right since the server started.
+    pub(super) fn is_checked(&self, teamspace: &TeamspaceId, file: &FileId) -> bool {
+        self.checked().contains(&(teamspace.clone(), file.clone()))
+    }
+
+    fn note_checked(&self, teamspace: &TeamspaceId, file: &FileId) {
+        let mut checked = self.checked();
+        if checked.len() >= CHECKED_MAX {
+            checked.clear();
+        }
+        checked.insert((teamspace.clone(), file.clone()));
+    }
+
+    fn checked(&self) -> MutexGuard<'_, HashSet<(TeamspaceId, FileId)>> {
+        self.checked.lock().expect("nothing panics in here")
+    }
+
     fn damaged(&self) -> MutexGuard<'_, HashSet<(TeamspaceId, FileId)>> {
         self.damaged.lock().expect("nothing panics in here")
     }
@@ -67,6 +88,7 @@ impl FileShelf<'_> {
         match problem(found, file, size_bytes)? {
             None => {
                 shelf.forget_damage(teamspace, file);
+                shelf.note_checked(teamspace, file);
                 Ok(())
             }
             Some(problem) => {

@@ -64,7 +64,8 @@ impl FileShelf<'_> {
     }
 
     /// Begins to read bytes of a file, for a caller that was found to be a reader. A file that is
-    /// known to be damaged, or has another size than its record, is refused.
+    /// known to be damaged, or has another size than its record, is refused. Before the first part
+    /// of a file is sent, all of it is read once.
     pub async fn open(
         self,
         teamspace: &TeamspaceId,
@@ -77,10 +78,12 @@ impl FileShelf<'_> {
             return Err(FileError::Damaged);
         }
         let found = shelf.folder.size(teamspace.clone(), file.clone()).await;
-        if !matches!(found, Ok(Some(size_bytes)) if size_bytes == known.size_bytes) {
+        let is_sized = matches!(found, Ok(Some(size_bytes)) if size_bytes == known.size_bytes);
+        let is_whole = bytes == (0..known.size_bytes);
+        // A part alone does not show whether the bytes are those of the name.
+        if !is_sized || !is_whole && !shelf.is_checked(teamspace, file) {
             self.check(teamspace, file).await?;
         }
-        let is_whole = bytes == (0..known.size_bytes);
         Ok(Reading {
             engine: self.engine.clone(),
             folder: Arc::clone(&shelf.folder),

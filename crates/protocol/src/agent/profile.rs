@@ -7,7 +7,7 @@ use super::kind::Kind;
 use crate::conversation::answer_within::{
     ANSWER_WITHIN_MAX, ANSWER_WITHIN_OFF, is_allowed, limit_expected,
 };
-use crate::hidden::first_hidden;
+use crate::hidden::{first_hidden, is_blank};
 use crate::ids::AgentId;
 use crate::queue::wanted::SKILL_LEVEL_MAX;
 use crate::rejection::Rejection;
@@ -146,10 +146,10 @@ pub(super) fn check(kind: Kind, profile: &Profile) -> Result<(), Rejection> {
     };
     let name = &profile.name;
     let is_plain = !name.chars().any(is_unprintable) && first_hidden(name).is_none();
-    let is_blank = !name.is_empty() && name.trim().is_empty();
+    let shows_nothing = !name.is_empty() && is_blank(name);
     if name.len() > PROFILE_TEXT_BYTES_MAX
         || !is_plain
-        || is_blank
+        || shows_nothing
         || letters(name).contains(AGENT_ID)
     {
         return invalid("name", name_expected());

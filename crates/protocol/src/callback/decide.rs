@@ -7,6 +7,7 @@ use crate::conversation::event::Event as ConversationEvent;
 use crate::conversation::not_heard::Why;
 use crate::conversation::state::{Conversation, Side};
 use crate::facts::Context;
+use crate::hidden::is_blank;
 use crate::notes::check_text;
 use crate::rejection::Rejection;
 use crate::time::Span;
@@ -84,7 +85,7 @@ fn may_ask(
 
 fn check(ask: &Ask, context: Context<'_>) -> Result<(), Rejection> {
     let contact = &ask.contact;
-    let is_unsound = contact.trim().is_empty()
+    let is_unsound = is_blank(contact)
         || contact.len() > CONTACT_BYTES_MAX
         || contact.chars().any(char::is_control);
     if is_unsound {
@@ -118,7 +119,7 @@ fn settle(
         let not_allowed = Rejection::NotAllowed { action: "settle a callback", who };
         return Err(side.map_or(no_such, |_| not_allowed));
     }
-    if settle.outcome.trim().is_empty() {
+    if is_blank(&settle.outcome) {
         return Err(invalid("outcome", "the result of the call"));
     }
     let settled = Settled {

@@ -201,10 +201,7 @@ fn check_attachment(attachment: &Attachment, field: &str) -> Result<Attachment, 
 fn check_label(name: &str, media_type: &str, field: &str) -> Result<(), Rejection> {
     let invalid = |name: &str, expected: &str| Err(invalid(&format!("{field}.{name}"), expected));
     let is_plain = |character: char| !character.is_control() && !"/\\".contains(character);
-    if name.trim().is_empty()
-        || name.len() > ATTACHMENT_NAME_BYTES_MAX
-        || !name.chars().all(is_plain)
-    {
+    if is_blank(name) || name.len() > ATTACHMENT_NAME_BYTES_MAX || !name.chars().all(is_plain) {
         return invalid("name", &name_expected());
     }
     let is_token = |text: &str| {

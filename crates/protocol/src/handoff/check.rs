@@ -18,7 +18,7 @@ use super::package::{
 use super::sla::Slas;
 use super::workq;
 use crate::canonical;
-use crate::hidden::first_hidden;
+use crate::hidden::{first_hidden, is_blank};
 use crate::ids::{AgentId, TaskId};
 use crate::rejection::Rejection;
 use crate::time::Time;
@@ -117,7 +117,7 @@ impl Offer {
         let nothing = OfferedTask::default();
         let task = self.task.as_ref().unwrap_or(&nothing);
         let criteria = &task.success_criteria;
-        for (index, _) in criteria.iter().enumerate().filter(|(_, text)| text.trim().is_empty()) {
+        for (index, _) in criteria.iter().enumerate().filter(|(_, text)| is_blank(text)) {
             let field = format!("task.success_criteria[{index}]");
             problems.push(problem(&field, CRITERION_EXPECTED));
         }
@@ -130,7 +130,7 @@ impl Offer {
 
     /// Whether a required field is set.
     fn has(&self, field: &str) -> bool {
-        let is_text = |text: Option<&String>| text.is_some_and(|text| !text.trim().is_empty());
+        let is_text = |text: Option<&String>| text.is_some_and(|text| !is_blank(text));
         let (task, context) = (self.task.as_ref(), self.context.as_ref());
         match field {
             TO_AGENT => self.to_agent.is_some(),
@@ -152,7 +152,7 @@ impl Offer {
         }
         let title = self.task.as_ref().and_then(|task| task.title.as_ref());
         if title.is_some_and(|title| {
-            title.trim().is_empty() || title.len() > TITLE_BYTES_MAX || title.contains('\n')
+            is_blank(title) || title.len() > TITLE_BYTES_MAX || title.contains('\n')
         }) {
             problems.push(problem("task.title", &title_expected()));
         }
@@ -177,7 +177,7 @@ pub fn check_work_state(field: &str, work_state: &OfferedWorkState) -> Result<()
 
 fn work_state_problems(field: &str, work_state: &OfferedWorkState) -> Vec<Problem> {
     let mut problems = Vec::new();
-    if work_state.next_step.as_ref().is_some_and(|step| step.trim().is_empty()) {
+    if work_state.next_step.as_ref().is_some_and(|step| is_blank(step)) {
         problems.push(problem(&format!("{field}.next_step"), NEXT_STEP_EXPECTED));
     }
     if work_state.percent_complete.is_some_and(|it| !(0.0..=PERCENT_MAX).contains(&it)) {
@@ -198,13 +198,13 @@ fn artifact_problems(field: &str, artifacts: &[Artifact]) -> Vec<Problem> {
         let mut refuse = |name: &str, expected: &str| {
             problems.push(problem(&format!("{field}[{index}].{name}"), expected));
         };
-        if artifact.artifact_id.trim().is_empty() {
+        if is_blank(&artifact.artifact_id) {
             refuse("artifact_id", "a name");
         }
         if artifacts[..index].iter().any(|other| other.artifact_id == artifact.artifact_id) {
             refuse("artifact_id", "a name that is not used twice");
         }
-        if artifact.reference.path.trim().is_empty() {
+        if is_blank(&artifact.reference.path) {
             refuse("ref.path", "a path, a URL or an identifier");
         }
         let digest = artifact.reference.sha256.as_deref();
@@ -219,7 +219,7 @@ fn workq_problems(task: &OfferedTask) -> Vec<Problem> {
     let references = task.external_refs.iter().enumerate();
     let items: Vec<_> = references.filter(|(_, reference)| workq::is_item(reference)).collect();
     let is_sound = |value: &str| {
-        !value.trim().is_empty() && value.len() <= workq::ITEM_BYTES_MAX && !value.contains('\n')
+        !is_blank(value) && value.len() <= workq::ITEM_BYTES_MAX && !value.contains('\n')
     };
     let mut problems: Vec<_> = items
         .iter()

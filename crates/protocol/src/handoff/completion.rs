@@ -10,6 +10,7 @@ use super::artifact::Seen;
 use super::check::check_artifacts;
 use super::package::{Artifact, Package};
 use crate::form;
+use crate::hidden::is_blank;
 use crate::notes::{NOTES_BYTES_MAX, check_text};
 use crate::rejection::Rejection;
 
@@ -52,7 +53,7 @@ impl Completion {
         let known = self.final_artifacts.iter().map(|artifact| &*artifact.artifact_id).collect();
         for (index, answer) in self.evidence.iter().enumerate() {
             let field = format!("evidence[{index}].evidence");
-            if answer.evidence.trim().is_empty() {
+            if is_blank(&answer.evidence) {
                 return invalid(field, "what shows that the criterion is met");
             }
             check_text(&field, Some(&answer.evidence))?;

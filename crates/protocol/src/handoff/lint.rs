@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::package::{Artifact, ArtifactKind, Broken, Offer, Policy, TestStatus};
 use crate::form::Form;
 use crate::form::check::MISFITS_MAX;
-use crate::hidden::first_hidden;
+use crate::hidden::{first_hidden, is_blank};
 use crate::ids::HandoffId;
 use crate::strict::Strict;
 use crate::time::Time;
@@ -252,7 +252,7 @@ fn context(offer: &Offer) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let context = offer.context.as_ref();
     let summary = context.and_then(|context| context.summary.as_deref()).unwrap_or_default();
-    if !summary.trim().is_empty() && summary.len() < SUMMARY_BYTES_MIN {
+    if !is_blank(summary) && summary.len() < SUMMARY_BYTES_MIN {
         let fix = "say what was tried, what was found, and what is left";
         remarks.push(advice("context.summary", "short for everything that happened so far", fix));
     }

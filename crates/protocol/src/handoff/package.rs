@@ -13,6 +13,7 @@ use super::sla::Slas;
 use crate::canonical::{self, Hash};
 use crate::form;
 use crate::handoff::readers::Readers;
+use crate::hidden::is_blank;
 use crate::ids::{AgentId, HandoffId, TaskId, ThreadId};
 use crate::notes::NOTES_BYTES_MAX;
 use crate::time::Time;
@@ -414,7 +415,7 @@ impl Policy {
         }
         for (index, restriction) in self.export_restrictions.iter().enumerate() {
             let field = format!("export_restrictions[{index}]");
-            if restriction.trim().is_empty() {
+            if is_blank(restriction) {
                 return broken(&field, "expected a rule".to_owned());
             }
             if restrictions::barred_agent(restriction).as_ref() == Some(to) {

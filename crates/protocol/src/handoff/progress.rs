@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::form;
+use crate::hidden::is_blank;
 use crate::rejection::Rejection;
 use crate::time::Time;
 
@@ -76,7 +77,7 @@ impl ProgressReport {
             return invalid("steps", &format!("at most {PROGRESS_STEPS_MAX} steps"));
         }
         for (index, step) in self.steps.iter().enumerate() {
-            let is_line = !step.text.trim().is_empty() && !step.text.chars().any(char::is_control);
+            let is_line = !is_blank(&step.text) && !step.text.chars().any(char::is_control);
             if !is_line || step.text.len() > PROGRESS_STEP_BYTES_MAX {
                 let expected = format!("one line of 1 to {PROGRESS_STEP_BYTES_MAX} bytes");
                 return invalid(&format!("steps[{index}].text"), &expected);
@@ -88,7 +89,7 @@ impl ProgressReport {
 
 fn check_paragraph(field: &str, text: Option<&str>) -> Result<(), Rejection> {
     match text {
-        Some(text) if text.trim().is_empty() || text.len() > PROGRESS_NOTE_BYTES_MAX => {
+        Some(text) if is_blank(text) || text.len() > PROGRESS_NOTE_BYTES_MAX => {
             let max = PROGRESS_NOTE_BYTES_MAX;
             invalid(field, &format!("text that is not blank, of at most {max} bytes"))
         }

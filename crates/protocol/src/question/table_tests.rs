@@ -169,6 +169,10 @@ fn what_is_asked_is_checked() {
             "schema_invalid: options[1]: \
           expected another option than those before it",
         ),
+        (
+            json!({ "wants": "choose", "options": ["Keep", "Ke\u{435}p\u{200b}"] }),
+            "schema_invalid: options[1]: expected another option than those before it",
+        ),
         (json!({ "wants": "choose", "options": ["a", "b"] }), "question.asked"),
         (json!({ "timeout": "10ms" }), "schema_invalid: timeout: expected a span from 1s to 30d"),
         (json!({ "timeout": "721h" }), "schema_invalid: timeout: expected a span from 1s to 30d"),

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::form;
+use crate::hidden::is_blank;
 use crate::ids::NAME_BYTES_MAX;
 use crate::problem::Problem;
 
@@ -37,7 +38,7 @@ impl Wanted {
             wrong("skills".to_owned(), format!("at most {SKILLS_WANTED_MAX}"));
         }
         for (index, skill) in self.skills.iter().enumerate() {
-            if skill.name.trim().is_empty() || skill.name.len() > NAME_BYTES_MAX {
+            if is_blank(&skill.name) || skill.name.len() > NAME_BYTES_MAX {
                 let expected = format!("1 to {NAME_BYTES_MAX} bytes of text");
                 wrong(format!("skills[{index}].name"), expected);
             }

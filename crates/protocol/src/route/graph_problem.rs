@@ -117,7 +117,7 @@ impl<'i> Site<'i> {
 }
 
 pub(super) fn label_problem(label: &str) -> Option<String> {
-    let is_sound = !label.trim().is_empty() && label.len() <= LABEL_BYTES_MAX;
+    let is_sound = !is_blank(label) && label.len() <= LABEL_BYTES_MAX;
     (!is_sound).then(|| format!("1 to {LABEL_BYTES_MAX} bytes of text"))
 }
 

@@ -10,6 +10,7 @@ use crate::conversation::answer_within::{
     ANSWER_WITHIN_MAX, ANSWER_WITHIN_OFF, is_allowed, limit_expected,
 };
 use crate::form;
+use crate::hidden::is_blank;
 use crate::ids::{self, AgentId};
 use crate::time::Span;
 
@@ -100,7 +101,7 @@ impl SilenceRules {
             }
         }
         for (index, words) in self.promises.iter().enumerate() {
-            if words.trim().is_empty() || words.len() > KEYWORD_BYTES_MAX {
+            if is_blank(words) || words.len() > KEYWORD_BYTES_MAX {
                 let expected = format!("1 to {KEYWORD_BYTES_MAX} bytes of text");
                 let site = at(&format!("promises[{index}]"));
                 problems.push(site.problem(ProblemCode::SchemaInvalid, expected));

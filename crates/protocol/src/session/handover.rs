@@ -8,6 +8,7 @@ use crate::agent::{Agent, Kind as AgentKind};
 use crate::canonical;
 use crate::conversation::command::Route;
 use crate::conversation::state::Conversation;
+use crate::hidden::is_blank;
 use crate::ids::{AgentId, SessionId, TransferId};
 use crate::json::{self, Bounds, is_forbidden};
 use crate::notes::NOTES_BYTES_MAX;
@@ -118,7 +119,7 @@ pub fn transfer(
         epoch: Some(epoch),
         request_key: Some(request_key),
         context: About {
-            summary: summary.filter(|text| !text.trim().is_empty()),
+            summary: summary.filter(|text| !is_blank(text)),
             warm_context: context,
             ..About::default()
         },

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::score::{SentimentSignal, SignalKind, SignalScore, hear, thousandths};
 use crate::form;
+use crate::hidden::is_blank;
 use crate::problem::Problem;
 
 /// Turns that are remembered. A customer who was angry twenty turns ago and is calm now counts as
@@ -207,7 +208,7 @@ impl EscalationRules {
             wrong("rules".to_owned(), format!("at most {ESCALATION_RULES_MAX}"));
         }
         let is_line = |text: &str| {
-            let is_shown = !text.trim().is_empty() && !text.chars().any(char::is_control);
+            let is_shown = !is_blank(text) && !text.chars().any(char::is_control);
             is_shown && text.len() <= ESCALATION_TEXT_BYTES_MAX
         };
         let line = format!("one line of 1 to {ESCALATION_TEXT_BYTES_MAX} bytes");

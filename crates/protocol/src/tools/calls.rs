@@ -260,7 +260,7 @@ fn checked(name: &str, text: String, bytes_max: usize) -> Result<Option<String>,
         let what = format!("text without the character U+{:04X}", u32::from(character));
         return Err(Malformed::new(name, what));
     }
-    Ok(if text.trim().is_empty() { None } else { Some(text) })
+    Ok(if is_blank(&text) { None } else { Some(text) })
 }
 
 fn is_name(name: &str) -> bool {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{CONTEXT_BYTES_MAX, Malformed, REASON_BYTES_MAX, name, text};
 use crate::conversation::customer_text::CUSTOMER_TEXT_BYTES_MAX;
+use crate::hidden::is_blank;
 use crate::ids::AgentId;
 use crate::queue::DEFAULT_QUEUE;
 
@@ -296,7 +297,7 @@ fn with_list(when: &str, head: &str, targets: &[Target]) -> String {
     let listed = targets.iter().map(|target| {
         let name = Some(target.name.as_str()).filter(|name| *name != target.id.as_str());
         let about = [name.unwrap_or_default(), target.description.as_str()];
-        let about: Vec<_> = about.into_iter().filter(|text| !text.trim().is_empty()).collect();
+        let about: Vec<_> = about.into_iter().filter(|text| !is_blank(text)).collect();
         let said = format!("{}: {}", target.id, text::line(&about.join(", "), share));
         let said = said.trim_end().trim_end_matches(':');
         // The line break, the dash and the space count too.

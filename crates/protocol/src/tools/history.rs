@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::turn::{Wrapping, is_response, wrapped, wrapping};
 use super::{Form, Malformed, name, text};
+use crate::hidden::is_blank;
 use crate::ids::AgentId;
 
 pub use super::turn::form_of;
@@ -96,7 +97,7 @@ pub fn hand_back(
     let HandBack { from, to, call_id, summary } = back;
     let tool = name::back(to);
     let (says, mut done) = says_back(to);
-    if let Some(summary) = summary.as_deref().filter(|summary| !summary.trim().is_empty()) {
+    if let Some(summary) = summary.as_deref().filter(|summary| !is_blank(summary)) {
         done.push_str(&in_words_of(from.as_str(), summary));
     }
     Ok(match form {

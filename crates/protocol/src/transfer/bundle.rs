@@ -9,6 +9,7 @@ use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::hidden::is_blank;
 use crate::ids::TransferId;
 use crate::json::is_forbidden;
 use crate::rejection::Rejection;
@@ -164,7 +165,7 @@ impl About {
 
     pub fn check(&self) -> Result<(), Rejection> {
         let summary = self.summary.as_deref().unwrap_or("-");
-        if summary.trim().is_empty() || summary.len() > SUMMARY_BYTES_MAX {
+        if is_blank(summary) || summary.len() > SUMMARY_BYTES_MAX {
             return Err(invalid("summary", format!("1 to {SUMMARY_BYTES_MAX} bytes of text")));
         }
         if let Some(warm) = &self.warm_context {

@@ -39,8 +39,15 @@ async fn store(client: &Client, bytes: &[u8]) -> String {
 /// The status, the headers that matter, and the bytes.
 async fn got(client: &Client, path: &str, range: Option<&str>) -> (u16, String, Bytes) {
     let range = range.map(|range| ("range", range.to_owned()));
-    let response =
-        client.open(&Call::get(path), range.as_slice()).await.expect("the server answers");
+    got_with(client, path, range.as_slice()).await
+}
+
+async fn got_with(
+    client: &Client,
+    path: &str,
+    headers: &[(&'static str, String)],
+) -> (u16, String, Bytes) {
+    let response = client.open(&Call::get(path), headers).await.expect("the server answers");
     let status = response.status().as_u16();
     let headers = response.headers();
     let header = |name: &str| headers.get(name).map_or("", |it| it.to_str().expect("a text"));
@@ -129,6 +136,10 @@ async fn an_image_goes_from_the_customer_to_the_bot_and_a_hash_grants_nothing() 
     let (status, _, part) = got(&chat.bob, path, Some("bytes=1-3")).await;
     assert_eq!((status, &*part), (206, &b"PNG"[..]));
     assert_eq!(got(&chat.bob, path, Some("bytes=999-")).await.0, 416);
+    for (known, status) in [(format!("\"{image}\""), 206), ("\"sha256:0\"".to_owned(), 200)] {
+        let asked = [("range", "bytes=1-3".to_owned()), ("if-range", known)];
+        assert_eq!(got_with(&chat.bob, path, &asked).await.0, status, "{asked:?}");
+    }
     for stranger in [&eve, &other] {
         assert_eq!(status_of(stranger, &image).await, 404);
         assert_eq!(got(stranger, path, None).await.0, 404);

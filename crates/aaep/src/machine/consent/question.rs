@@ -115,6 +115,24 @@ impl Question {
         }
     }
 
+    /// What an answer to it must be.
+    pub fn expected(&self) -> String {
+        match &self.asked {
+            PendingQuestion::Confirmation { allowed, .. } => match allowed[..] {
+                [Decision::Accept] => "`decision`: accept".to_owned(),
+                [Decision::Reject] => "`decision`: reject".to_owned(),
+                _ => "`decision`: accept or reject".to_owned(),
+            },
+            PendingQuestion::Clarification { kinds, .. } if kinds.is_empty() => {
+                format!("`response`: {}", expected_of(ResponseKind::Freetext))
+            }
+            PendingQuestion::Clarification { kinds, .. } => {
+                let kinds: Vec<_> = kinds.iter().map(|kind| expected_of(*kind)).collect();
+                format!("`response`: {}", kinds.join(" or "))
+            }
+        }
+    }
+
     /// The producer's default if a clarification is not answered.
     pub fn default_response(&self) -> Option<&str> {
         match &self.asked {
@@ -169,5 +187,14 @@ impl Reversal {
             Some(Reversibility::WithEffort) => Reversal::WithEffort,
             None => Reversal::Possible,
         }
+    }
+}
+
+fn expected_of(kind: ResponseKind) -> &'static str {
+    match kind {
+        ResponseKind::YesNo => "true or false",
+        ResponseKind::MultipleChoice => "the value of one of the choices",
+        ResponseKind::Freetext => "a text",
+        ResponseKind::Numeric => "a number",
     }
 }

@@ -94,7 +94,7 @@ pub async fn answer(
     let asked = pending.find(|asked| asked.event_id() == input.event_id).ok_or_else(|| {
         Problem::new("not_answered", "the question was never asked, or it is settled")
     })?;
-    let reply_token = asked.reply_token().to_owned();
+    let (reply_token, expected) = (asked.reply_token().to_owned(), asked.expected());
     let answer = Answer {
         reply_token: reply_token.clone(),
         given,
@@ -110,6 +110,9 @@ pub async fn answer(
             let detail = "only a human answers, and not the producer of the session";
             return Err(Problem::new("not_allowed", detail));
         }
+        Err(SubmitError::Rejected(Rejection::NotAnswered {
+            why: Unanswered::WrongKind | Unanswered::NotAllowed,
+        })) => return Err(Problem::new("not_answered", format!("expected {expected}"))),
         answered => answered?,
     };
     let question = engine.sessions().question(&stream, &reply_token).await?;

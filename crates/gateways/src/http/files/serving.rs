@@ -47,7 +47,12 @@ pub async fn serve(
         return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response());
     }
     let size = known.size_bytes;
-    let (from, to, status) = match range(asked, size) {
+    let part = match asked.get(header::IF_RANGE) {
+        // The caller has the beginning of other bytes.
+        Some(known) if *known != tag => Range::All,
+        Some(_) | None => range(asked, size),
+    };
+    let (from, to, status) = match part {
         Range::All => (0, size, StatusCode::OK),
         Range::Part { from, to } => (from, to, StatusCode::PARTIAL_CONTENT),
         Range::Nothing => {

@@ -15,8 +15,8 @@ use crate::http::shared::problem::Problem;
 /// One thing that a handoff waits for.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct WaitView {
-    /// `agent:ID`, `approver`, `verifier`, `coordinator`, `parts` (those that the owner delegated
-    /// must end first) or `server`.
+    /// `agent:ID`, `approver`, `verifier`, `coordinator` (operators count as coordinators), `parts`
+    /// (those that the owner delegated must end first) or `server`.
     pub who: String,
     /// The actions that they can take.
     #[serde(rename = "for")]

@@ -10,6 +10,7 @@ use crate::conversation::state::{
 };
 use crate::conversation::topology::{HOPS_MAX_DEFAULT, HOPS_MAX_MAX, Topology};
 use crate::facts::Context;
+use crate::hidden::is_blank;
 use crate::ids::AgentId;
 use crate::rejection::Rejection;
 use crate::route::graph::{CUSTOMER_QUEUES_MAX, Scalar};
@@ -125,7 +126,7 @@ fn check_customer(customer: &Customer) -> Result<(), Rejection> {
         ("customer.language", &customer.language),
     ];
     let is_unsound = |text: &String| {
-        text.trim().is_empty()
+        is_blank(text)
             || text.len() > CUSTOMER_FIELD_BYTES_MAX
             || text.chars().any(char::is_control)
     };

@@ -3,6 +3,7 @@
 //! customer may choose an agent, too. A loop of agents is stopped.
 
 use crate::conversation::loop_guard::guarded;
+use crate::hidden::is_blank;
 use serde_json::{Map, Value};
 
 use super::human::{self, Ask, AskedBy};
@@ -127,7 +128,7 @@ fn to_person(
     route: &Route,
     context: Context<'_>,
 ) -> Result<Vec<Event>, Rejection> {
-    let summary = route.context.clone().filter(|text| !text.trim().is_empty());
+    let summary = route.context.clone().filter(|text| !is_blank(text));
     let request = Request {
         queue: route.queue.clone(),
         reason: route.reason.clone(),
@@ -147,7 +148,7 @@ fn to_other_people(
     route: &Route,
     context: Context<'_>,
 ) -> Result<Vec<Event>, Rejection> {
-    if route.context.as_deref().is_some_and(|text| !text.trim().is_empty()) {
+    if route.context.as_deref().is_some_and(|text| !is_blank(text)) {
         let expected = "to be left out by a person; a `warm` transfer takes a context along";
         return Err(invalid("context", expected));
     }

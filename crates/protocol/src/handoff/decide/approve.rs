@@ -7,6 +7,7 @@ use crate::facts::Context;
 use crate::handoff::event::{Accepted, Approved, Event, Refused, Rejected};
 use crate::handoff::reject_reason::RejectReason;
 use crate::handoff::state::{Approval, Checks, Handoff, Made, Stage};
+use crate::hidden::is_blank;
 use crate::notes::check_text;
 use crate::rejection::Rejection;
 use crate::roles::{self, RoleAction};
@@ -46,7 +47,7 @@ pub fn refuse(
 ) -> Result<Decision, Rejection> {
     let made = awaiting(state, context, "refuse")?;
     check_revision(made, revision)?;
-    if why.trim().is_empty() {
+    if is_blank(why) {
         return Err(Rejection::SchemaInvalid {
             field: "why".to_owned(),
             expected: "a reason that the sender can act on".to_owned(),

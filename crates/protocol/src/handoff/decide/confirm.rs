@@ -7,6 +7,7 @@ use crate::caller::{Caller, Principal, Role};
 use crate::facts::Context;
 use crate::handoff::event::{Completed, Confirmed, Disputed, Event};
 use crate::handoff::state::{Checks, Completing, Handoff, Made, Stage};
+use crate::hidden::is_blank;
 use crate::notes::check_text;
 use crate::rejection::Rejection;
 
@@ -28,7 +29,7 @@ pub fn dispute(
     context: Context<'_>,
 ) -> Result<Decision, Rejection> {
     let (made, _) = awaiting(state, context, "dispute")?;
-    if why.trim().is_empty() {
+    if is_blank(why) {
         return Err(Rejection::SchemaInvalid {
             field: "why".to_owned(),
             expected: "a reason that the owner can act on".to_owned(),

@@ -25,7 +25,7 @@ pub fn decide(
     let made = as_target(state, context, "delegate")?;
     check_active(made, "delegate")?;
     check_has_room(made, "delegate")?;
-    check_not_recalled(made)?;
+    check_not_recalled(made, "delegate")?;
     let mut offer = narrowed(offer.clone(), &made.terms, context)?;
     let child_task = name_part(&mut offer, made)?;
     let child_to = offer.to_agent.clone().ok_or_else(|| Rejection::SchemaInvalid {
@@ -56,6 +56,7 @@ pub fn child(state: Option<&Handoff>, child: &Child) -> Result<Decision, Rejecti
     match child {
         Child::Reopened { child } => {
             check_active(made, "counter")?;
+            check_not_recalled(made, "counter")?;
             check_has_room(made, "counter")?;
             let parties = parties(made);
             Ok(Decision::event(Event::DelegationReopened(DelegationReopened {
@@ -114,14 +115,14 @@ fn check_has_room(made: &Made, action: &'static str) -> Result<(), Rejection> {
     Err(Rejection::WrongState { action, state, needed: "fewer parts of the whole under way" })
 }
 
-/// A new part would keep the owner from giving the task back.
-fn check_not_recalled(made: &Made) -> Result<(), Rejection> {
+/// A new part, or one that is proposed again, would keep the owner from giving the task back.
+fn check_not_recalled(made: &Made, action: &'static str) -> Result<(), Rejection> {
     if made.recall.is_none() {
         return Ok(());
     }
     let state = made.stage.status();
     let needed = "one whose sender does not ask for it back";
-    Err(Rejection::WrongState { action: "delegate", state, needed })
+    Err(Rejection::WrongState { action, state, needed })
 }
 
 fn check_active(made: &Made, action: &'static str) -> Result<(), Rejection> {

@@ -7,6 +7,7 @@ use crate::facts::Context;
 use crate::handoff::derive;
 use crate::handoff::event::{Event, SlaExtended};
 use crate::handoff::state::Handoff;
+use crate::hidden::is_blank;
 use crate::notes::check_text;
 use crate::rejection::Rejection;
 use crate::time::{Span, Time};
@@ -40,7 +41,7 @@ pub fn decide(
             expected: "a time in the future, within a year".to_owned(),
         });
     }
-    if why.trim().is_empty() {
+    if is_blank(why) {
         return Err(Rejection::SchemaInvalid {
             field: "why".to_owned(),
             expected: "why it takes longer".to_owned(),

@@ -10,6 +10,7 @@ use crate::handoff::edit::offer_of;
 use crate::handoff::event::{Closed, Event};
 use crate::handoff::gate::read_package;
 use crate::handoff::state::{Handoff, Made, Stage};
+use crate::hidden::is_blank;
 use crate::notes::check_text;
 use crate::rejection::Rejection;
 use crate::roles::{self, RoleAction};
@@ -32,7 +33,7 @@ pub fn decide(
         roles::check(context.caller, RoleAction::CloseGuarded, "reassign")?;
     }
     check_no_parts(made, "reassign")?;
-    if reassign.why.trim().is_empty() {
+    if is_blank(&reassign.why) {
         return Err(Rejection::SchemaInvalid {
             field: "why".to_owned(),
             expected: "why another agent should do it".to_owned(),

@@ -10,6 +10,7 @@ use crate::handoff::recall::RECALL_LIMIT;
 use crate::handoff::state::{Handoff, Made};
 use crate::handoff::status::Status;
 use crate::handoff::waits;
+use crate::hidden::is_blank;
 use crate::notes::check_text;
 use crate::rejection::Rejection;
 use crate::time::Time;
@@ -24,7 +25,7 @@ pub fn decide(
         return Err(Rejection::NotAllowed { action: "recall", who: "the sender" });
     }
     let made = recallable(handoff)?;
-    if reason.trim().is_empty() {
+    if is_blank(reason) {
         return Err(Rejection::SchemaInvalid {
             field: "reason".to_owned(),
             expected: "why the owner should give the task back".to_owned(),

@@ -8,6 +8,7 @@ use crate::facts::Context;
 use crate::handoff::command::Reject;
 use crate::handoff::event::{Event, Rejected};
 use crate::handoff::state::{Handoff, Stage};
+use crate::hidden::is_blank;
 use crate::notes::check_text;
 use crate::rejection::Rejection;
 
@@ -32,7 +33,7 @@ pub fn decide(
         }
     }
     check_no_parts(made, "reject")?;
-    if reject.detail.trim().is_empty() {
+    if is_blank(&reject.detail) {
         return Err(Rejection::SchemaInvalid {
             field: "detail".to_owned(),
             expected: "an explanation that the sender can act on".to_owned(),

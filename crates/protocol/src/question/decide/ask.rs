@@ -1,5 +1,8 @@
 //! `ask`: an agent asks a person or a queue.
 
+use std::collections::BTreeSet;
+
+use base::lookalike::as_read;
 use serde_json::Value;
 
 use super::check_given;
@@ -99,10 +102,12 @@ fn check_options(ask: &Ask) -> Result<(), Rejection> {
         }
         Kind::Choose | Kind::Approve | Kind::Text => {}
     }
+    // A person must be able to tell them apart.
+    let mut read = BTreeSet::new();
     for (index, option) in options.iter().enumerate() {
         let field = format!("options[{index}]");
         check_line(&field, Some(option), OPTION_BYTES_MAX)?;
-        if options[..index].contains(option) {
+        if !read.insert(as_read(option)) {
             return invalid(&field, "another option than those before it".to_owned());
         }
     }
@@ -134,7 +139,7 @@ fn check_workers(ask: &Ask, context: Context<'_>) -> Result<(), Rejection> {
 
 fn check_line(field: &str, text: Option<&str>, bytes_max: usize) -> Result<(), Rejection> {
     match text {
-        Some(text) if text.trim().is_empty() || text.len() > bytes_max || text.contains('\n') => {
+        Some(text) if is_blank(text) || text.len() > bytes_max || text.contains('\n') => {
             invalid(field, format!("one line of 1 to {bytes_max} bytes"))
         }
         Some(_) | None => Ok(()),

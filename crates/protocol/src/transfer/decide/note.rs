@@ -5,6 +5,7 @@ use super::shared::{TransferAct, events};
 use crate::conversation::event::Event as ConversationEvent;
 use crate::conversation::part::TEXT_BYTES_MAX;
 use crate::conversation::state::Side;
+use crate::hidden::is_blank;
 use crate::notes::check_text;
 use crate::rejection::Rejection;
 use crate::transfer::event::{Event, Noted, Rated};
@@ -55,7 +56,7 @@ fn noted(
     text: &str,
     whispered: bool,
 ) -> Result<Vec<ConversationEvent>, Rejection> {
-    if text.trim().is_empty() || text.len() > TEXT_BYTES_MAX {
+    if is_blank(text) || text.len() > TEXT_BYTES_MAX {
         return Err(invalid("text", format!("1 to {TEXT_BYTES_MAX} bytes of text")));
     }
     Ok(events([Event::Noted(Noted {

@@ -2,6 +2,7 @@
 //! and the bot that had it may not speak from then on.
 
 use crate::facts::{Context, Facts};
+use crate::hidden::is_blank;
 use crate::transfer::command::{REQUEST_KEY_BYTES_MAX, key_expected};
 
 use super::shared::events;
@@ -125,7 +126,7 @@ fn check_whose(request: &Request, side: &Side<'_>) -> Result<(), Rejection> {
 
 fn check_words(words: Option<&str>) -> Result<(), Rejection> {
     match words {
-        Some(words) if words.trim().is_empty() || words.len() > SUMMARY_BYTES_MAX => {
+        Some(words) if is_blank(words) || words.len() > SUMMARY_BYTES_MAX => {
             Err(invalid("words", &format!("1 to {SUMMARY_BYTES_MAX} bytes of text")))
         }
         Some(_) | None => Ok(()),

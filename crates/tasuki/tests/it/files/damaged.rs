@@ -139,7 +139,29 @@ async fn a_download_of_wrong_bytes_leaves_no_file() {
     assert_eq!(get("t.bin"), 1, "nothing is replaced");
 }
 
-/// A range alone does not show it, until the scrub has.
+/// A part of a file is not sent before all of it was read once.
+#[tokio::test]
+async fn a_part_of_a_damaged_file_is_refused_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let server = without_scrub(&data);
+    let token = server.token("alice", &[]);
+    let (damaged, right) = {
+        let alice = server.with_token(&token);
+        (store(&alice, &large()).await, store(&alice, b"as it was").await)
+    };
+    assert_eq!(server.stop(), Some(0));
+    change(&path_of(&data, &damaged));
+    let server = without_scrub(&data);
+    let alice = server.with_token(&token);
+    for (file, expected) in [(damaged, "500 file_damaged"), (right, "206 2 bytes")] {
+        for _ in 0..2 {
+            let path = format!("/v1/files/{file}");
+            assert_eq!(outcome(&alice, &path, Some("bytes=1-2")).await, expected);
+        }
+    }
+}
+
 #[tokio::test]
 async fn what_the_scrub_has_found_is_refused() {
     let folder = tempfile::tempdir().unwrap();

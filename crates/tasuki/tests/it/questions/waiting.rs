@@ -147,6 +147,15 @@ async fn what_a_session_asks_is_answered_from_the_list() {
     ] {
         assert_eq!(refused(client, call).await.body["code"], code);
     }
+    for (call, expected) in [
+        (answered("evt_2", "response", json!("b")), "expected `decision`: accept or reject"),
+        (
+            answered("evt_3", "response", json!("c")),
+            "expected `response`: the value of one of the choices",
+        ),
+    ] {
+        assert_eq!(refused(&desk.hana, call).await.body["detail"], expected);
+    }
     let accepted = answered("evt_2", "decision", json!("accept"));
     let shown = ok(&desk.hana, accepted.clone()).await;
     assert_eq!(

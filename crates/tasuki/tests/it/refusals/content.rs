@@ -62,6 +62,10 @@ an operator claims to be alice  | operator | close COMPLETED | from = "alice"   
 
 pub const VALUES: &str = r#"
 title is blank                  | alice | initiate           | task.title = "  "                  | 422 schema_invalid task.title
+title shows nothing             | alice | initiate           | task.title = "\u3164\u200b"         | 422 schema_invalid task.title
+summary shows nothing           | alice | initiate           | context.summary = "\u200d"         | 422 schema_invalid context.summary
+a criterion shows nothing       | alice | initiate           | task.success_criteria = ["a", "\u2060"] | 422 schema_invalid task.success_criteria[1]
+detail shows nothing            | bob   | reject PROPOSED    | detail = "\u00ad\ufe0f"            | 422 schema_invalid detail
 title has two lines             | alice | initiate           | task.title = "a\nb"                | 422 schema_invalid task.title
 title is too long               | alice | draft              | task.title = text(301)             | 422 schema_invalid task.title
 task id begins with a space     | alice | initiate           | task.task_id = " T"                | 422 schema_invalid task.task_id

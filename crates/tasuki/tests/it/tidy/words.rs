@@ -47,11 +47,13 @@ const OUTPUT: &str = "`output` for data, `tracing` for the rest";
 const OUTPUT_FILES: &[&str] = &["crates/tasuki/src/output.rs", "crates/tasuki/examples/"];
 const WAIT: &str = "the `Clock` port, or a wait for the event itself";
 const WAIT_FILES: &[&str] = &["crates/engine/src/ports/clock.rs", "crates/engine/tests/it/support"];
+/// What is typed at a terminal, and what other formats call an empty text.
+const TERMINAL_TEXT: &[&str] = &["crates/tasuki/src/", "crates/protocol/src/tools/"];
 const EXPECT: &str = "`#[expect(lint, reason = \"…\")]`";
 const UNSAFE: &str = "safe code";
 const UNSAFE_FILES: &[&str] = &["crates/tasuki/tests/it/power_loss/"];
 
-pub(super) const BANS: [Ban; 22] = [
+pub(super) const BANS: [Ban; 23] = [
     Ban::new("SystemTime::now", CLOCK).only_in(CLOCK_FILES).tests_are_free(),
     Ban::new("Instant::now", CLOCK).only_in(CLOCK_FILES).tests_are_free(),
     Ban::new("Timestamp::now", CLOCK).only_in(CLOCK_FILES).tests_are_free(),
@@ -74,6 +76,7 @@ pub(super) const BANS: [Ban; 22] = [
     Ban::new("todo!", "working code, or no code"),
     Ban::new("unimplemented!", "working code, or no code"),
     Ban::new("dbg!", "`tracing`"),
+    Ban::new(".trim().is_empty()", "`hidden::is_blank`").only_in(TERMINAL_TEXT).tests_are_free(),
 ];
 
 const SQL_VERBS: [&str; 5] = ["SELECT", "INSERT", "UPDATE", "DELETE", "CREATE"];
