@@ -21,8 +21,8 @@ use crate::time::Time;
 /// A negotiation with more rounds needs a person, not another round.
 pub const REVISIONS_MAX: u32 = 16;
 
-/// One handoff. Every step writes it as JSON, so fields that are mostly empty are left out when they
-/// are.
+/// One handoff. Every step writes it as JSON, so fields that are mostly empty are left out when
+/// they are.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Handoff {
     /// Being written. Its sender moves it next, by editing or proposing it.

@@ -197,6 +197,10 @@ fn what_is_asked_is_checked() {
         }
         assert_eq!(act(&mut None, "bot", &ask(fields), 0), expected, "{changed}");
     }
+}
+
+#[test]
+fn only_an_agent_asks() {
     for who in ["operator:root", "customer", "server"] {
         let expected = "not_allowed: only an agent may ask a question";
         assert_eq!(act(&mut None, who, &ask(refund()), 0), expected, "{who}");

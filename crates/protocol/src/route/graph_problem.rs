@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::limits::{LABEL_BYTES_MAX, REGEX_BYTES_MAX, REGEX_PROGRAM_BYTES_MAX};
+use crate::hidden::is_blank;
 
 /// Long enough to recognise an id in an error.
 pub(super) const SHOWN_CHARS_MAX: usize = 64;

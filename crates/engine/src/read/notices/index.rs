@@ -40,8 +40,8 @@ pub const NOTICE_ENTRIES_MAX: u64 = 500_000;
 
 const _: () = assert!(NOTICE_STEPS_MAX > NoticeKind::ALL.len());
 
-/// Between two looks at the ledger while it grows. A reader does not wait for it. At the rates of one
-/// server the entries of this time are still in memory.
+/// Between two looks at the ledger while it grows. A reader does not wait for it. At the rates of
+/// one server the entries of this time are still in memory.
 const PAUSE: Span = Span::from_millis(50);
 
 /// The notices of all mailboxes.

@@ -42,7 +42,7 @@ async fn readers_get_all_that_was_committed_before_they_asked() {
 }
 
 #[tokio::test]
-async fn a_slow_reader_of_another_teamspace_holds_nobody_up() {
+async fn a_slow_reader_of_another_teamspace_holds_no_other_up() {
     let mut server = Server::with_agents(&["barry", "tim"]).await;
     write_much(&server.engine, 1).await;
     proposed(&server.engine, "barry", "tim", "t1").await;
@@ -52,9 +52,9 @@ async fn a_slow_reader_of_another_teamspace_holds_nobody_up() {
         let elsewhere = Caller { teamspace: "other".parse().unwrap(), ..agent("tim") };
         let engine = server.engine.clone();
         let reading = Box::pin(async move { n_told(&engine, elsewhere).await });
-        let slow = tokio::spawn(Stalled { reading, n_polls });
-        tokio::task::yield_now().await;
         let loops = start_loops(&server);
+        tokio::task::yield_now().await;
+        let slow = tokio::spawn(Stalled { reading, n_polls });
         let told = tokio::time::timeout(PATIENCE, n_told(&server.engine, agent("tim"))).await;
         assert_eq!(told, Ok(1), "a reader that stalls after {n_polls} steps");
         slow.abort();

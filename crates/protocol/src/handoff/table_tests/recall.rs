@@ -247,7 +247,7 @@ fn no_part_is_begun_while_the_task_is_asked_back() {
         helper reject h2                    -> rejected
         sender recall h1                    -> activated
         target delegate h1 as=h3 why -> wrong_state: cannot delegate a handoff that is activated; that needs one whose sender does not ask for it back
-        target counter h2 summary=again -> wrong_state
+        target counter h2 context.summary=again -> wrong_state
         target reject h1                    -> rejected
         "#,
     );

@@ -48,7 +48,8 @@ const OUTPUT_FILES: &[&str] = &["crates/tasuki/src/output.rs", "crates/tasuki/ex
 const WAIT: &str = "the `Clock` port, or a wait for the event itself";
 const WAIT_FILES: &[&str] = &["crates/engine/src/ports/clock.rs", "crates/engine/tests/it/support"];
 /// What is typed at a terminal, and what other formats call an empty text.
-const TERMINAL_TEXT: &[&str] = &["crates/tasuki/src/", "crates/protocol/src/tools/"];
+const TERMINAL_TEXT: &[&str] =
+    &["crates/tasuki/src/", "crates/protocol/src/tools/", "crates/aaep/examples/"];
 const EXPECT: &str = "`#[expect(lint, reason = \"…\")]`";
 const UNSAFE: &str = "safe code";
 const UNSAFE_FILES: &[&str] = &["crates/tasuki/tests/it/power_loss/"];
