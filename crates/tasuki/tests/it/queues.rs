@@ -96,7 +96,7 @@ async fn a_queue_says_that_it_does_not_show_all_who_wait() {
     let waiting = items(&hana, "/v1/transfers?queue=default&status=queued&limit=200").await;
     let places: Vec<_> = waiting.iter().rev().map(|it| it["queue_position"].clone()).collect();
     assert_eq!(places, (1..=51).map(Value::from).collect::<Vec<_>>());
-    // A bot is shown nobody, so nothing is missing.
+    // A bot is shown no place, so nothing is missing.
     let of_bob = ok(&desk.bob, Call::get("/v1/queues/default")).await;
     assert_eq!((&of_bob["n_waiting"], &of_bob["is_incomplete"]), (&json!(51), &Value::Null));
 }
