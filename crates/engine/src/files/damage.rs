@@ -12,7 +12,7 @@ use protocol::ids::{FileId, TeamspaceId};
 use super::{FileError, FileShelf, Shelf};
 use crate::ports::files::Content;
 
-/// Files that are known to have been right: about 1 MB. Beyond it all are forgotten, and are read
+/// Files that are known to have been right: about 2 MB. Beyond it all are forgotten, and are read
 /// once more before a part of them is sent.
 pub const CHECKED_MAX: usize = 10_000;
 
