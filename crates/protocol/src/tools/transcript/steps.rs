@@ -153,11 +153,11 @@ fn words(conversation: ConversationId, said: &Said) -> Option<StepKind> {
         Part::Attachment(Attachment { name, media_type, size_bytes, .. }) => {
             let path = file_path(conversation, said.number, index);
             let n_bytes = size_bytes.unwrap_or_default();
-            format!("[file {}, {media_type}, {n_bytes} bytes: {path}]", visible(name))
+            format!("[file {}, {media_type}, {n_bytes} bytes: {path}]", in_our_line(name))
         }
         Part::File(FilePart { name, media_type, .. }) => {
             let path = file_path(conversation, said.number, index);
-            format!("[file {}, {media_type}: {path}]", visible(name))
+            format!("[file {}, {media_type}: {path}]", in_our_line(name))
         }
     });
     let texts: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
@@ -181,6 +181,19 @@ fn without_our_lines(text: &str) -> String {
     }
     let lines = text.split_inclusive(['\n', '\r', '\u{85}', '\u{b}', '\u{c}']);
     lines.map(|line| if begins(line) { format!("\\{line}") } else { line.to_owned() }).collect()
+}
+
+/// A name within a line of the server. Its brackets get backslashes, so that it cannot end the line
+/// or begin another one.
+fn in_our_line(name: &str) -> String {
+    let mut escaped = String::new();
+    for character in name.chars() {
+        if matches!(character, '[' | ']' | '\\') {
+            escaped.push('\\');
+        }
+        escaped.push(character);
+    }
+    visible(&escaped).into_owned()
 }
 
 fn route(routed: &Routed) -> Handoff {
