@@ -263,6 +263,7 @@ impl Mailboxes {
     ) -> (Vec<(About, NoticeStep)>, NoticePage) {
         let mut begins_after = self.begins_after;
         let mut told = Vec::new();
+        let actor = caller.principal.to_string();
         if let Some(team) = self.of.get(&caller.teamspace) {
             begins_after = begins_after.max(team.begins_after);
             let own_mailbox = caller.agent().map(|agent| Reader::Agent(agent.clone()));
@@ -277,8 +278,12 @@ impl Mailboxes {
                 let is_of_queue = matches!(reader, Reader::Queue(_));
                 let is_told = |it: &&Digest| is_of_queue || it.is_for(caller, kind);
                 for digest in mailbox.digests.iter().filter(is_told) {
+                    let is_own = |step: &NoticeStep| {
+                        matches!(digest.about, About::Question(_)) && *step.actor == *actor
+                    };
                     let is_wanted = |step: &&NoticeStep| {
                         step.seq > after
+                            && !is_own(step)
                             && !own.is_some_and(|own| own.notices.muted.contains(&step.kind))
                     };
                     let steps = digest.steps.iter().filter(is_wanted);

@@ -226,6 +226,14 @@ async fn those_who_are_asked_are_told_and_so_are_those_who_go_on() {
     for client in [&desk.bot, &worker] {
         assert_eq!(told(client).await, Value::Null);
     }
+    // A person of the queue who asks it is not told what it did itself.
+    let second = Call::post("/v1/questions", refund());
+    ok(&desk.hana, second).await;
+    let n_told = async |client: &Client| {
+        let notices = ok(client, Call::get("/v1/notices")).await;
+        notices["questions"].as_array().map(Vec::len)
+    };
+    assert_eq!((n_told(&desk.hana).await, n_told(&desk.dana).await), (Some(1), Some(2)));
     ok(&desk.hana, answer(&asked, "approve")).await;
     for client in [&desk.bot, &worker] {
         assert_eq!(told(client).await, json!(["question_answered"]));
