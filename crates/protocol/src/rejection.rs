@@ -306,7 +306,7 @@ fn describe_conflict(task_id: &TaskId, conflict: &Conflict) -> String {
             format!("task `{task_id}` has an active handoff already: {handoff}")
         }
         Conflict::Cycle { target, chain, .. } if chain.last() == Some(target) => {
-            format!("`{target}` has task `{task_id}` already; name another agent")
+            format!("`{target}` is the last owner of task `{task_id}`; name another agent")
         }
         Conflict::Cycle { target, previous, chain } => {
             let advice = match previous {

@@ -3,8 +3,11 @@
 
 use protocol::caller::Caller;
 use protocol::handoff::Handoff;
+use protocol::handoff::derive::may_reopen_parts;
+use protocol::handoff::state::Stage;
 use protocol::handoff::waits::{self, Wait};
 use protocol::ids::HandoffId;
+use protocol::step::State;
 
 use crate::ports::store::StoreError;
 use crate::read::Access;
@@ -28,7 +31,8 @@ impl Access<'_> {
         Ok(readable)
     }
 
-    /// What a handoff waits for. A wait stays when the caller may read none of its parts.
+    /// What a handoff waits for. A wait stays when the caller may read none of its parts. A rejected
+    /// part is not proposed again if its whole forbids that.
     pub async fn waits(self, caller: &Caller, handoff: &Handoff) -> Result<Vec<Wait>, StoreError> {
         let mut all = waits::waits(handoff);
         if all.iter().any(|wait| !wait.parts.is_empty()) {
@@ -37,6 +41,19 @@ impl Access<'_> {
                 wait.parts.retain(|part| readable.contains(part));
             }
         }
+        if let Handoff::Made(made) = handoff
+            && let (Stage::Rejected { .. }, Some(whole)) = (&made.stage, made.terms.parent)
+            && !self.may_reopen(caller, whole).await?
+        {
+            all = waits::of_last_round(made);
+        }
         Ok(all)
+    }
+
+    async fn may_reopen(self, caller: &Caller, whole: HandoffId) -> Result<bool, StoreError> {
+        let stream = handoff_stream(&caller.teamspace, whole);
+        let state = self.engine.read().current(&stream).await?;
+        let whole = state.as_deref().and_then(State::as_handoff);
+        Ok(matches!(whole, Some(Handoff::Made(made)) if may_reopen_parts(made)))
     }
 }

@@ -167,9 +167,20 @@ pub enum Child {
     /// It is done, rejected or closed.
     Ended { child: HandoffId, status: Status },
     /// It was rejected, and is proposed again.
-    Reopened { child: HandoffId },
+    Reopened { child: HandoffId, from: AgentId },
     /// Another handoff has replaced it.
-    Replaced { child: HandoffId, status: Status, by: HandoffId, task_id: TaskId, to: AgentId },
+    Replaced(Replaced),
+}
+
+/// A part that another handoff has replaced.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Replaced {
+    pub child: HandoffId,
+    pub status: Status,
+    pub by: HandoffId,
+    pub task_id: TaskId,
+    pub from: AgentId,
+    pub to: AgentId,
 }
 
 #[derive(Debug, Clone, PartialEq)]

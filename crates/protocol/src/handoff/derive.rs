@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::command::Child;
+use super::command::{Child, Replaced};
 use super::package::{Artifact, Package, Policy, TaskKind};
 use super::recall::RECALL;
 use super::state::{Approval, Completing, Handoff, Made, Stage, Terms, Waiting};
@@ -174,22 +174,28 @@ pub fn hold_differs(before: &Handoff, after: &Handoff) -> bool {
 }
 
 /// What the parent of this part must be told, if anything. `successor` is the handoff that replaces
-/// this one, and its target.
+/// this one, its sender and its target.
 pub fn told_parent(
     before: &Made,
     after: &Made,
-    successor: Option<(HandoffId, AgentId)>,
+    successor: Option<(HandoffId, AgentId, AgentId)>,
 ) -> Option<Child> {
     let (child, status) = (after.terms.id, after.stage.status());
     match (before.stage.status().is_active(), status.is_active(), successor) {
-        (true, false, Some((by, to))) => {
+        (true, false, Some((by, from, to))) => {
             let task_id = after.terms.task_id.clone();
-            Some(Child::Replaced { child, status, by, task_id, to })
+            Some(Child::Replaced(Replaced { child, status, by, task_id, from, to }))
         }
         (true, false, None) => Some(Child::Ended { child, status }),
-        (false, true, _) => Some(Child::Reopened { child }),
+        (false, true, _) => Some(Child::Reopened { child, from: after.terms.from.clone() }),
         (true, true, _) | (false, false, _) => None,
     }
+}
+
+/// Whether a part that was rejected may be proposed again. If the whole is asked back, that would
+/// keep its owner from giving it back; a whole that is over has no parts.
+pub fn may_reopen_parts(whole: &Made) -> bool {
+    matches!(whole.stage, Stage::Activated(_)) && whole.recall.is_none()
 }
 
 pub fn task_key(task_id: &TaskId) -> String {

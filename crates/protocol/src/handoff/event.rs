@@ -265,6 +265,9 @@ pub struct Delegated {
     pub child: HandoffId,
     pub child_task: TaskId,
     pub child_to: AgentId,
+    /// The sender of the part, if it is not the owner of the whole: the part was reassigned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child_from: Option<AgentId>,
 }
 
 /// A delegated part is done, rejected or closed.
@@ -280,6 +283,9 @@ pub struct DelegationEnded {
 pub struct DelegationReopened {
     pub parties: Parties,
     pub child: HandoffId,
+    /// The sender of the part, if it is not the owner of the whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child_from: Option<AgentId>,
 }
 
 /// A coordinator gave a stage, or its recall, more time; it can be overdue again.

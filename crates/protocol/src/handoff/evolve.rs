@@ -16,7 +16,7 @@ use super::state::{
 };
 use super::workq::{Way, Workq};
 use crate::handoff::status::Status;
-use crate::ids::HandoffId;
+use crate::ids::{AgentId, HandoffId};
 use crate::ledger::BadHistory;
 use crate::time::Time;
 
@@ -224,14 +224,20 @@ impl Delegations {
     fn follow(&mut self, event: &Event) {
         if let Event::Delegated(delegated) = event {
             self.count += 1;
-            self.open.push(delegated.child);
+            self.add(delegated.child, delegated.child_from.as_ref());
         }
         if let Event::DelegationEnded(ended) = event {
             self.open.retain(|child| *child != ended.child);
+            self.of_others.remove(&ended.child);
         }
         if let Event::DelegationReopened(reopened) = event {
-            self.open.push(reopened.child);
+            self.add(reopened.child, reopened.child_from.as_ref());
         }
+    }
+
+    fn add(&mut self, child: HandoffId, from: Option<&AgentId>) {
+        self.open.push(child);
+        self.of_others.extend(from.map(|from| (child, from.clone())));
     }
 }
 

@@ -88,7 +88,7 @@ fn of_made(made: &Made) -> Vec<Wait> {
         Stage::Rejected { at, .. } if made.revision < REVISIONS_MAX => {
             vec![unlimited(sender(), &["counter", "close"], *at)]
         }
-        Stage::Rejected { at, .. } => vec![unlimited(sender(), &["close"], *at)],
+        Stage::Rejected { .. } => of_last_round(made),
         Stage::Completed { at } => vec![unlimited(sender(), &["close"], *at)],
         Stage::Closed { .. } => Vec::new(),
         Stage::Proposed(_)
@@ -119,6 +119,12 @@ fn of_made(made: &Made) -> Vec<Wait> {
     all
 }
 
+/// What a rejected handoff waits for that cannot be proposed again.
+pub fn of_last_round(made: &Made) -> Vec<Wait> {
+    let Stage::Rejected { at, .. } = made.stage else { return Vec::new() };
+    vec![unlimited(Waiter::Agent(made.terms.from.clone()), &["close"], at)]
+}
+
 /// Whether parts of the task are under way. Until they end, the task keeps its owner.
 pub fn has_open_parts(made: &Made) -> bool {
     !made.delegations.open.is_empty()
@@ -131,23 +137,44 @@ fn escalated(since: Time, actions: &'static [&'static str]) -> Wait {
 }
 
 /// The owner is asked to give the task back, unless it completes it first. While parts of it are
-/// under way, it takes these back before.
-fn recalled(made: &Made) -> Option<Wait> {
-    let recall = made.recall.as_ref()?;
+/// under way, those that sent them take these back before.
+fn recalled(made: &Made) -> Vec<Wait> {
+    let Some(recall) = &made.recall else { return Vec::new() };
+    let then = if recall.escalated { Then::Escalated } else { Then::Escalates };
+    let until = Some(recall.until);
+    let wait = |who, actions, parts| {
+        let who = Waiter::Agent(who);
+        Wait { who, actions, parts, since: recall.since, until, then }
+    };
     let actions: &'static [&'static str] = match made.stage {
-        Stage::Activated(_) if has_open_parts(made) => &["withdraw", "recall"],
+        Stage::Activated(_) if has_open_parts(made) => {
+            let senders = senders_of_parts(made).into_iter();
+            return senders.map(|(who, parts)| wait(who, &["withdraw", "recall"], parts)).collect();
+        }
         Stage::Accepted(_) => &["reject", "activate"],
         Stage::Activated(_) | Stage::Completing(_) => &["reject", "complete"],
         Stage::Proposed(_)
         | Stage::Validating(_)
         | Stage::Rejected { .. }
         | Stage::Completed { .. }
-        | Stage::Closed { .. } => return None,
+        | Stage::Closed { .. } => return Vec::new(),
     };
-    let who = Waiter::Agent(made.terms.to.clone());
-    let parts = made.delegations.open.clone();
-    let then = if recall.escalated { Then::Escalated } else { Then::Escalates };
-    Some(Wait { who, actions, parts, since: recall.since, until: Some(recall.until), then })
+    vec![wait(made.terms.to.clone(), actions, Vec::new())]
+}
+
+/// The open parts by their senders, the owner of the whole first.
+fn senders_of_parts(made: &Made) -> Vec<(AgentId, Vec<HandoffId>)> {
+    let delegations = &made.delegations;
+    let sender = |part: &HandoffId| delegations.of_others.get(part).unwrap_or(&made.terms.to);
+    let mut all = vec![(made.terms.to.clone(), Vec::new())];
+    for part in &delegations.open {
+        match all.iter_mut().find(|(who, _)| who == sender(part)) {
+            Some((_, parts)) => parts.push(*part),
+            None => all.push((sender(part).clone(), vec![*part])),
+        }
+    }
+    all.retain(|(_, parts)| !parts.is_empty());
+    all
 }
 
 /// Who moves a stage whose clock is running, and how. The owner of a recalled task is asked by the

@@ -54,7 +54,7 @@ pub struct Record {
     pub on_hold_since: Option<Time>,
     /// How long the customer was on hold before that, in all. It is a part of `handled`.
     pub held: Span,
-    /// How often it rang, and how many of these rings were not answered.
+    /// How often it rang or was picked up, and how often that was not answered.
     pub rings: u32,
     pub missed: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -386,9 +386,7 @@ fn own_remark(action: &HandoffCommand) -> Option<fn(&str) -> String> {
         return Some(|id| format!("The progress of handoff {id} is reported"));
     }
     if matches!(action, HandoffCommand::Recall { .. }) {
-        return Some(|id| {
-            format!("Handoff {id} is recalled; its owner gives it back or completes it")
-        });
+        return Some(|id| format!("Handoff {id} is recalled; its owner is asked to give it back"));
     }
     if matches!(action, HandoffCommand::Erase { .. }) {
         return Some(|id| format!("what the entry of handoff {id} said is erased"));

@@ -55,7 +55,10 @@ fn next_step(handoff: &Value, entries: &[Value]) -> Option<String> {
             if handoff["recall"].is_object() && handoff["completing"].is_null() =>
         {
             let complete = if text("status") == "activated" { " or complete it" } else { "" };
-            format!("{to} to give it back{complete}")
+            match parts[..] {
+                [] => format!("{to} to give it back{complete}"),
+                _ => format!("{to} to take back its parts first: {}", parts.join(", ")),
+            }
         }
         "accepted" => format!("{to} to start the work"),
         "activated" => match handoff["completing"].as_str() {
@@ -69,9 +72,19 @@ fn next_step(handoff: &Value, entries: &[Value]) -> Option<String> {
             Some(_) | None if !parts.is_empty() => format!("its parts: {}", parts.join(", ")),
             Some(_) | None => format!("{to} to complete it"),
         },
-        "rejected" => format!("{from} to propose it again or close it"),
+        "rejected" if may_be_proposed_again(handoff) => {
+            format!("{from} to propose it again or close it")
+        }
+        "rejected" => format!("{from} to close it"),
         "completed" => format!("{from} or {to} to close it"),
         _ => return None,
+    })
+}
+
+fn may_be_proposed_again(handoff: &Value) -> bool {
+    let mut all = handoff["waiting_for"].as_array().into_iter().flatten();
+    all.any(|wait| {
+        wait["for"].as_array().is_some_and(|actions| actions.contains(&"counter".into()))
     })
 }
 
@@ -252,9 +265,14 @@ mod tests {
             ("closed", None),
         ];
         for (status, expected) in cases {
-            let handoff = json!({ "status": status, "from_agent": "alice", "to_agent": "bob" });
+            let waits = json!([{ "for": ["counter", "close"] }]);
+            let handoff = json!({ "status": status, "from_agent": "alice", "to_agent": "bob",
+                "waiting_for": waits });
             assert_eq!(waits_for(&handoff, &[]).as_deref(), expected, "{status}");
         }
+        let last = json!({ "status": "rejected", "from_agent": "alice",
+            "waiting_for": [{ "for": ["close"] }] });
+        assert_eq!(waits_for(&last, &[]).as_deref(), Some("alice to close it"));
         let recalls = [
             ("accepted", false, "bob to give it back"),
             ("activated", false, "bob to give it back or complete it"),
@@ -268,6 +286,10 @@ mod tests {
                 "waiting_for": waiting_for });
             assert_eq!(waits_for(&handoff, &[]).as_deref(), Some(expected), "{status}");
         }
+        let whole = json!({ "status": "activated", "to_agent": "bob", "recall": {},
+            "open_delegations": ["h2"] });
+        let expected = "bob to take back its parts first: h2";
+        assert_eq!(waits_for(&whole, &[]).as_deref(), Some(expected));
         let wanted = json!({ "status": "proposed", "approval": "wanted", "to_agent": "bob" });
         let expected = "a human to approve or refuse it, and bob to accept or reject it";
         assert_eq!(waits_for(&wanted, &[]).as_deref(), Some(expected));

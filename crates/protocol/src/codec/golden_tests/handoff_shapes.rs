@@ -250,6 +250,7 @@ fn delegation_shapes() -> Vec<(&'static str, HandoffEvent)> {
                 child,
                 child_task: "task-1.1".parse().expect("a task id"),
                 child_to: agent("ann"),
+                child_from: None,
             }),
         ),
         (
@@ -262,7 +263,11 @@ fn delegation_shapes() -> Vec<(&'static str, HandoffEvent)> {
         ),
         (
             "least",
-            HandoffEvent::DelegationReopened(DelegationReopened { parties: parties(), child }),
+            HandoffEvent::DelegationReopened(DelegationReopened {
+                parties: parties(),
+                child,
+                child_from: None,
+            }),
         ),
     ]
 }

@@ -24,17 +24,19 @@ pub fn work() -> impl Strategy<Value = HandoffEvent> {
 }
 
 fn delegations() -> impl Strategy<Value = HandoffEvent> {
-    let delegated = (parties(), handoff(), task(), agent()).prop_map(
-        |(parties, child, child_task, child_to)| {
-            HandoffEvent::Delegated(Delegated { parties, child, child_task, child_to })
+    let delegated = (parties(), handoff(), task(), agent(), option::of(agent())).prop_map(
+        |(parties, child, child_task, child_to, child_from)| {
+            let delegated = Delegated { parties, child, child_task, child_to, child_from };
+            HandoffEvent::Delegated(delegated)
         },
     );
     let status = select(Status::ALL.to_vec());
     let ended = (parties(), handoff(), status).prop_map(|(parties, child, status)| {
         HandoffEvent::DelegationEnded(DelegationEnded { parties, child, status })
     });
-    let reopened = (parties(), handoff()).prop_map(|(parties, child)| {
-        HandoffEvent::DelegationReopened(DelegationReopened { parties, child })
+    let from = option::of(agent());
+    let reopened = (parties(), handoff(), from).prop_map(|(parties, child, child_from)| {
+        HandoffEvent::DelegationReopened(DelegationReopened { parties, child, child_from })
     });
     prop_oneof![delegated, ended, reopened]
 }

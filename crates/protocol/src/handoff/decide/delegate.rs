@@ -10,7 +10,8 @@ use crate::handoff::event::{Delegated, DelegationEnded, DelegationReopened, Even
 use crate::handoff::gate::read_package;
 use crate::handoff::package::{Offer, Policy};
 use crate::handoff::state::{Handoff, Made, Stage, Terms};
-use crate::ids::{HandoffId, TaskId};
+use crate::handoff::status::Status;
+use crate::ids::{AgentId, HandoffId, TaskId};
 use crate::rejection::{PARTS_AT_AN_END, Rejection};
 
 /// An owner with more open parts needs a plan, not another part.
@@ -25,7 +26,7 @@ pub fn decide(
     let made = as_target(state, context, "delegate")?;
     check_active(made, "delegate")?;
     check_has_room(made, "delegate")?;
-    check_not_recalled(made, "delegate")?;
+    check_not_recalled(made)?;
     let mut offer = narrowed(offer.clone(), &made.terms, context)?;
     let child_task = name_part(&mut offer, made)?;
     let child_to = offer.to_agent.clone().ok_or_else(|| Rejection::SchemaInvalid {
@@ -42,7 +43,8 @@ pub fn decide(
         replaces: None,
         agreed: None,
     };
-    let delegated = Delegated { parties: parties(made), child, child_task, child_to };
+    let delegated =
+        Delegated { parties: parties(made), child, child_task, child_to, child_from: None };
     Ok(Decision::event(Event::Delegated(delegated)).then(child, Command::Follow(Box::new(follow))))
 }
 
@@ -53,16 +55,14 @@ pub fn child(state: Option<&Handoff>, child: &Child) -> Result<Decision, Rejecti
         Event::DelegationEnded(DelegationEnded { parties: parties(made), child, status })
     };
     let is_open = |child| made.delegations.open.contains(child);
+    let other_than_owner = |from: &AgentId| Some(from.clone()).filter(|it| *it != made.terms.to);
     match child {
-        Child::Reopened { child } => {
-            check_active(made, "counter")?;
-            check_not_recalled(made, "counter")?;
+        Child::Reopened { child, from } => {
+            check_may_reopen(made)?;
             check_has_room(made, "counter")?;
-            let parties = parties(made);
-            Ok(Decision::event(Event::DelegationReopened(DelegationReopened {
-                parties,
-                child: *child,
-            })))
+            let (parties, child_from) = (parties(made), other_than_owner(from));
+            let reopened = DelegationReopened { parties, child: *child, child_from };
+            Ok(Decision::event(Event::DelegationReopened(reopened)))
         }
         // A parent that has ended waits for nothing.
         Child::Ended { child, status } => match made.stage {
@@ -76,15 +76,17 @@ pub fn child(state: Option<&Handoff>, child: &Child) -> Result<Decision, Rejecti
             | Stage::Completed { .. }
             | Stage::Closed { .. } => Ok(Decision::default()),
         },
-        Child::Replaced { child, status, by, task_id, to } => match made.stage {
-            Stage::Activated(_) if is_open(child) => {
+        Child::Replaced(replaced) => match made.stage {
+            Stage::Activated(_) if is_open(&replaced.child) => {
                 let delegated = Delegated {
                     parties: parties(made),
-                    child: *by,
-                    child_task: task_id.clone(),
-                    child_to: to.clone(),
+                    child: replaced.by,
+                    child_task: replaced.task_id.clone(),
+                    child_to: replaced.to.clone(),
+                    child_from: other_than_owner(&replaced.from),
                 };
-                Ok(Decision::events([ended(*child, *status), Event::Delegated(delegated)]))
+                let ended = ended(replaced.child, replaced.status);
+                Ok(Decision::events([ended, Event::Delegated(delegated)]))
             }
             Stage::Activated(_)
             | Stage::Proposed(_)
@@ -115,14 +117,23 @@ fn check_has_room(made: &Made, action: &'static str) -> Result<(), Rejection> {
     Err(Rejection::WrongState { action, state, needed: "fewer parts of the whole under way" })
 }
 
-/// A new part, or one that is proposed again, would keep the owner from giving the task back.
-fn check_not_recalled(made: &Made, action: &'static str) -> Result<(), Rejection> {
+/// A new part would keep the owner from giving the task back.
+fn check_not_recalled(made: &Made) -> Result<(), Rejection> {
     if made.recall.is_none() {
         return Ok(());
     }
     let state = made.stage.status();
     let needed = "one whose sender does not ask for it back";
-    Err(Rejection::WrongState { action, state, needed })
+    Err(Rejection::WrongState { action: "delegate", state, needed })
+}
+
+fn check_may_reopen(whole: &Made) -> Result<(), Rejection> {
+    if derive::may_reopen_parts(whole) {
+        return Ok(());
+    }
+    // The caller counters the part, so the state is that of the part.
+    let needed = "the whole to be activated and not asked back";
+    Err(Rejection::WrongState { action: "counter", state: Status::Rejected, needed })
 }
 
 fn check_active(made: &Made, action: &'static str) -> Result<(), Rejection> {

@@ -74,7 +74,7 @@ fn a_cycle_is_refused_and_the_chain_is_shown() {
         target activate h1                  -> activated
         target complete h1                  -> completed
         target initiate h2 to_agent=sender why -> ownership_conflict: `sender` has owned task `t1` before (chain: sender → target); set `return` to hand it back to the previous owner
-        target initiate h2 to_agent=target why -> ownership_conflict: `target` has task `t1` already; name another agent
+        target initiate h2 to_agent=target why -> ownership_conflict: `target` is the last owner of task `t1`; name another agent
         sender initiate h3 to_agent=sender task.task_id=t2 -> ownership_conflict
         "#,
     );

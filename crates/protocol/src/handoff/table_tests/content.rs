@@ -135,7 +135,7 @@ fn the_first_of_several_faults_is_named() {
         stranger initiate h2 to_agent=sender why -> ownership_conflict: task `t1` has an active handoff already: 01938c2e-0000-7000-8000-000000000001
         target reject h1                                  -> rejected
         stranger initiate h2 to_agent=sender why -> ownership_conflict: `stranger` has never owned task `t1` (chain: sender)
-        sender initiate h2 to_agent=sender why -> ownership_conflict: `sender` has task `t1` already; name another agent
+        sender initiate h2 to_agent=sender why -> ownership_conflict: `sender` is the last owner of task `t1`; name another agent
         "#,
     );
 }

@@ -247,7 +247,7 @@ fn no_part_is_begun_while_the_task_is_asked_back() {
         helper reject h2                    -> rejected
         sender recall h1                    -> activated
         target delegate h1 as=h3 why -> wrong_state: cannot delegate a handoff that is activated; that needs one whose sender does not ask for it back
-        target counter h2 context.summary=again -> wrong_state
+        target counter h2 context.summary=again why -> wrong_state: cannot counter a handoff that is rejected; that needs the whole to be activated and not asked back
         target reject h1                    -> rejected
         "#,
     );
@@ -302,6 +302,33 @@ fn an_owner_with_open_parts_is_waited_for_until_the_limit_of_the_recall() {
     let owner = r#"agent:target ["reject", "complete"] of 0 for 15m"#;
     let coordinator = r#"coordinator ["reassign", "extend_sla", "close"] of 0 for -"#;
     assert_eq!(shown(&world), [owner, coordinator]);
+}
+
+/// After a coordinator reassigned a part that had begun, its first owner is its sender.
+#[test]
+fn the_senders_of_parts_are_asked_to_take_them_back() {
+    let mut world = World::new();
+    for line in [
+        "sender initiate h1",
+        "target accept h1",
+        "target activate h1",
+        "target delegate h1",
+        "helper accept h2",
+        "helper activate h2",
+        "coordinator reassign h2 as=h3 to=third",
+        "sender recall h1",
+    ] {
+        world.play(line);
+    }
+    let shown = |world: &World| {
+        let all = waits(&world.handoffs["h1"]);
+        let one = all.iter().map(|wait| format!("{} {:?}", wait.who.describe(), wait.actions));
+        one.collect::<Vec<_>>()
+    };
+    assert_eq!(shown(&world), [r#"agent:helper ["withdraw", "recall"]"#, "parts []"]);
+    assert_eq!(world.play("target withdraw h3"), "not_allowed");
+    world.play("helper withdraw h3");
+    assert_eq!(shown(&world), [r#"agent:target ["reject", "complete"]"#]);
 }
 
 #[test]
