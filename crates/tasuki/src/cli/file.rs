@@ -1,7 +1,7 @@
 //! `tasuki file`: storing, getting and listing files; and the uploads of other commands.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -200,7 +200,7 @@ impl Beginning {
     fn create(to: &Path) -> Result<Self> {
         let cannot = || format!("cannot write {}", to.display());
         if to.symlink_metadata().is_ok() {
-            return Err(std::io::Error::from(ErrorKind::AlreadyExists)).with_context(cannot);
+            bail!("{} is there already; nothing is replaced", to.display());
         }
         let path = to.with_added_extension(format!("{}.partial", std::process::id()));
         let file = File::create_new(&path).with_context(cannot)?;

@@ -24,7 +24,7 @@ pub struct QuestionArgs {
 enum QuestionCommand {
     /// Ask a person or a queue
     Ask(Box<AskArgs>),
-    /// List questions, the newest first
+    /// List questions, the newest first; with --mine the oldest first
     List(ListArgs),
     /// Show a question
     Show {

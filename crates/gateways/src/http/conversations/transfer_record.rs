@@ -50,8 +50,8 @@ pub struct TransferRecordView {
     /// How long the customer was with people, and how long of that on hold.
     pub handled: Span,
     pub held: Span,
-    /// How often it rang while the customer waited, and how many of these rings were not answered.
-    /// The rings of a colleague who is asked in do not count.
+    /// How often it rang or was picked up while the customer waited, and how often that was not
+    /// answered. The rings of a colleague who is asked in do not count.
     pub rings: u32,
     pub missed: u32,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -45,7 +45,10 @@ const DESCRIPTIONS: [(&str, &str); 86] = [
         "The customer may always speak. An agent speaks for the epoch in which it holds the \
          conversation; a message for an older epoch is refused and not shown.",
     ),
-    ("download_attachment", "The file is always sent as a download, never shown inline."),
+    (
+        "download_attachment",
+        "Images are shown inline if their bytes are PNG, JPEG, GIF or WebP; other files are downloads.",
+    ),
     (
         "route_conversation",
         "The next epoch begins with the new holder; `human` asks for a person. A conversation \
