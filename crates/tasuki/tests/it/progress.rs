@@ -280,7 +280,7 @@ async fn the_command_line_reports_recalls_and_discards() {
     assert!(remark.contains(&format!("The progress of handoff {id} is reported")), "{remark}");
     let (_, said, remark) = run(&alices, &["recall", &id, "--reason", "plans changed"]);
     assert_eq!(said.trim(), id, "{remark}");
-    assert!(remark.contains("its owner gives it back or completes it"), "{remark}");
+    assert!(remark.contains("its owner is asked to give it back"), "{remark}");
     let (_, story, _) = run(&alices, &["show", &id]);
     for sentence in [
         "40 %, 1 of 2 steps: “half of it”; blocked by “a key” (",
