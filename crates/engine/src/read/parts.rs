@@ -31,8 +31,8 @@ impl Access<'_> {
         Ok(readable)
     }
 
-    /// What a handoff waits for. A wait stays when the caller may read none of its parts. A rejected
-    /// part is not proposed again if its whole forbids that.
+    /// What a handoff waits for. A wait stays when the caller may read none of its parts. A
+    /// rejected part is not proposed again if its whole forbids that.
     pub async fn waits(self, caller: &Caller, handoff: &Handoff) -> Result<Vec<Wait>, StoreError> {
         let mut all = waits::waits(handoff);
         if all.iter().any(|wait| !wait.parts.is_empty()) {

@@ -9,6 +9,7 @@ mod agent_shapes;
 mod callback_shapes;
 mod completion_shapes;
 mod conversation_shapes;
+mod delegation_shapes;
 mod file_shapes;
 mod handoff_shapes;
 mod question_shapes;

@@ -47,7 +47,8 @@ const DESCRIPTIONS: [(&str, &str); 86] = [
     ),
     (
         "download_attachment",
-        "Images are shown inline if their bytes are PNG, JPEG, GIF or WebP; other files are downloads.",
+        "Images are shown inline if their bytes are PNG, JPEG, GIF or WebP; other files are \
+         downloads.",
     ),
     (
         "route_conversation",

@@ -1,13 +1,13 @@
 //! Every event of a handoff in its shapes.
 
+use super::delegation_shapes::delegation_shapes;
 use crate::handoff::Status;
 use crate::handoff::artifact::{Finding, Seen};
 use crate::handoff::edit::Difference;
 use crate::handoff::event::{
-    Accepted, Activated, Approved, Checked, Closed, Completed, Countered, Delegated,
-    DelegationEnded, DelegationReopened, Drafted, Escalated, Event as HandoffEvent, Parties,
-    Proposed, Refused, Rejected, SlaExtended, SlaWarned, ValidationStarted,
-    VerificationUnavailable, WorkqDegraded, WorkqSettled,
+    Accepted, Activated, Approved, Checked, Closed, Completed, Countered, Drafted, Escalated,
+    Event as HandoffEvent, Parties, Proposed, Refused, Rejected, SlaExtended, SlaWarned,
+    ValidationStarted, VerificationUnavailable, WorkqDegraded, WorkqSettled,
 };
 use crate::handoff::package::{
     Artifact, ArtifactKind, ArtifactRef, Classification, OfferedWorkState, Policy, TaskKind,
@@ -17,7 +17,7 @@ use crate::handoff::readers::Readers;
 use crate::handoff::reject_reason::RejectReason;
 use crate::handoff::sla::{SlaStage, Slas};
 use crate::handoff::workq::Degradation;
-use crate::ids::{AgentId, HandoffId};
+use crate::ids::AgentId;
 use crate::time::{Span, Time};
 
 pub fn handoff_shapes() -> Vec<(&'static str, HandoffEvent)> {
@@ -221,59 +221,6 @@ fn approval_shapes() -> Vec<(&'static str, HandoffEvent)> {
             }),
         ),
     ]
-}
-
-fn delegation_shapes() -> Vec<(&'static str, HandoffEvent)> {
-    let child = handoff(2);
-    let reassigned = Closed {
-        from: agent("barry"),
-        to: Some(agent("tim")),
-        from_status: Status::Accepted,
-        closure_notes: Some("nobody answers".to_owned()),
-        forced: true,
-        withdrawn: false,
-        reassigned_to: Some(handoff(3)),
-        at: time(),
-    };
-    let part = Proposed { parent: Some(handoff(1)), ..proposed() };
-    let successor = Proposed { replaces: Some(handoff(1)), ..proposed() };
-    let divided = Proposed { parts: 2, ..proposed() };
-    vec![
-        ("reassigned", HandoffEvent::Closed(reassigned)),
-        ("part", HandoffEvent::Proposed(Box::new(part))),
-        ("successor", HandoffEvent::Proposed(Box::new(successor))),
-        ("divided", HandoffEvent::Proposed(Box::new(divided))),
-        (
-            "least",
-            HandoffEvent::Delegated(Delegated {
-                parties: parties(),
-                child,
-                child_task: "task-1.1".parse().expect("a task id"),
-                child_to: agent("ann"),
-                child_from: None,
-            }),
-        ),
-        (
-            "least",
-            HandoffEvent::DelegationEnded(DelegationEnded {
-                parties: parties(),
-                child,
-                status: Status::Completed,
-            }),
-        ),
-        (
-            "least",
-            HandoffEvent::DelegationReopened(DelegationReopened {
-                parties: parties(),
-                child,
-                child_from: None,
-            }),
-        ),
-    ]
-}
-
-fn handoff(number: u32) -> HandoffId {
-    format!("01938c2e-0000-7000-8000-{number:012}").parse().expect("a UUID")
 }
 
 fn proposal_shapes() -> Vec<(&'static str, HandoffEvent)> {
