@@ -1,12 +1,76 @@
 //! What an event of a transfer tells those who read it later. A new event has its place in each of
 //! these lists, and so in everything that reads them.
 
-use super::{Event, WhyReturned};
+use super::{Connected, Event, Noted, Over, Requested, WhyReturned};
 use crate::ids::AgentId;
 use crate::transfer::bundle::{Bundle, BundleId};
 use crate::transfer::kind::Kind;
 
+/// A line that an event adds to the transcript.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Line<'e> {
+    Requested(&'e Requested),
+    Connected(&'e Connected),
+    Noted(&'e Noted),
+    Over(&'e Over),
+}
+
+impl Line<'_> {
+    /// Its position in the transcript.
+    pub fn number(self) -> u64 {
+        match self {
+            Line::Requested(it) => it.number,
+            Line::Connected(it) => it.number,
+            Line::Noted(it) => it.number,
+            Line::Over(it) => it.number,
+        }
+    }
+}
+
 impl Event {
+    /// The line that it adds to the transcript, if it adds one.
+    pub fn line(&self) -> Option<Line<'_>> {
+        match self {
+            Event::Requested(it) => Some(Line::Requested(it)),
+            Event::Connected(it) => Some(Line::Connected(it)),
+            Event::Noted(it) => Some(Line::Noted(it)),
+            Event::Over(it) => Some(Line::Over(it)),
+            Event::Queued(_)
+            | Event::Ringing(_)
+            | Event::Returned(_)
+            | Event::Consulted(_)
+            | Event::Held(_)
+            | Event::Resumed(_)
+            | Event::LegRequested(_)
+            | Event::LegEnded(_)
+            | Event::Rated(_) => None,
+        }
+    }
+
+    /// Its position in the transcript, if it has one.
+    pub fn number(&self) -> Option<u64> {
+        self.line().map(Line::number)
+    }
+
+    /// The queue where it waits from then on, if it says so.
+    pub fn queue(&self) -> Option<&AgentId> {
+        match self {
+            Event::Requested(it) => Some(&it.queue),
+            Event::Queued(it) => Some(&it.queue),
+            Event::Ringing(_)
+            | Event::Returned(_)
+            | Event::Connected(_)
+            | Event::Consulted(_)
+            | Event::Held(_)
+            | Event::Resumed(_)
+            | Event::LegRequested(_)
+            | Event::LegEnded(_)
+            | Event::Noted(_)
+            | Event::Over(_)
+            | Event::Rated(_) => None,
+        }
+    }
+
     /// Whether it is for people only.
     pub fn is_between_people(&self) -> bool {
         match self {
@@ -112,4 +176,10 @@ impl Event {
         let Event::LegRequested(it) = self else { return None };
         (it.transfer == id.transfer && it.leg == id.leg).then_some(it.bundle.as_ref())
     }
+}
+
+/// Whether entries of this name are lines of the transcript. Of an erased entry, only the name is
+/// left.
+pub fn is_line(name: &str) -> bool {
+    ["transfer.requested", "transfer.connected", "transfer.noted", "transfer.over"].contains(&name)
 }
