@@ -14,7 +14,7 @@ use crate::queue::{OrderKey, Wanted};
 use crate::time::{Span, Time};
 use crate::transfer::kind::Kind;
 
-pub use told::{Line, is_line};
+pub use told::{Line, QueueStep, is_line};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
