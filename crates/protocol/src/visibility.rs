@@ -14,9 +14,9 @@ use crate::caller::{Caller, Principal, Role};
 use crate::conversation::Conversation;
 use crate::conversation::reader::is_between_people;
 use crate::handoff::derive::Task;
+use crate::handoff::event::About;
 use crate::handoff::readers::Readers;
 use crate::handoff::state::{Handoff, Made};
-use crate::handoff::{self, Status};
 use crate::ids::{AgentId, HandoffId};
 use crate::ledger::{Entry, Subject};
 use crate::question::Question;
@@ -209,7 +209,7 @@ pub fn of_entry(caller: &Caller, entry: &Entry, event: Option<&Event>) -> EntryS
                 is_so => if_so(is_so),
             }
         }
-        Some(Event::Handoff(event)) => match about(event) {
+        Some(Event::Handoff(event)) => match event.about() {
             About::Draft(sender) => if_so(is_coordinator || caller.agent() == Some(sender)),
             About::Part(part) => EntrySight::AsHandoff { part: Some(part) },
             About::Handoff => EntrySight::AsHandoff { part: None },
@@ -249,49 +249,6 @@ fn names_a_url(event: &agent::Event) -> bool {
         | agent::Event::Connected(_)
         | agent::Event::ConnectionLost(_)
         | agent::Event::Lost(_) => false,
-    }
-}
-
-/// What an event of a handoff is about.
-enum About<'e> {
-    /// A draft of this sender.
-    Draft(&'e AgentId),
-    /// A delegated part.
-    Part(HandoffId),
-    Handoff,
-}
-
-fn about(event: &handoff::Event) -> About<'_> {
-    match event {
-        handoff::Event::Drafted(it) => About::Draft(&it.from),
-        handoff::Event::Closed(it) if it.from_status == Status::Draft => About::Draft(&it.from),
-        handoff::Event::Delegated(it) => About::Part(it.child),
-        handoff::Event::DelegationEnded(it) => About::Part(it.child),
-        handoff::Event::DelegationReopened(it) => About::Part(it.child),
-        handoff::Event::Proposed(_)
-        | handoff::Event::ValidationStarted(_)
-        | handoff::Event::VerificationUnavailable(_)
-        | handoff::Event::Checked(_)
-        | handoff::Event::Approved(_)
-        | handoff::Event::Refused(_)
-        | handoff::Event::Accepted(_)
-        | handoff::Event::Rejected(_)
-        | handoff::Event::Activated(_)
-        | handoff::Event::Progressed(_)
-        | handoff::Event::Recalled(_)
-        | handoff::Event::CompletionStarted(_)
-        | handoff::Event::CompletionChecked(_)
-        | handoff::Event::CompletionFailed(_)
-        | handoff::Event::Confirmed(_)
-        | handoff::Event::Disputed(_)
-        | handoff::Event::Completed(_)
-        | handoff::Event::Closed(_)
-        | handoff::Event::Escalated(_)
-        | handoff::Event::SlaExtended(_)
-        | handoff::Event::SlaWarned(_)
-        | handoff::Event::Countered(_)
-        | handoff::Event::WorkqSettled(_)
-        | handoff::Event::WorkqDegraded(_) => About::Handoff,
     }
 }
 

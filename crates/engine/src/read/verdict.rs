@@ -2,9 +2,10 @@
 //! enough to be waited for, so that the answer to an accept or a complete says what was found.
 
 use protocol::codec;
+use protocol::handoff::event::Verdict;
 use protocol::handoff::state::{Checks, Stage};
 use protocol::handoff::workq::WorkqStatus;
-use protocol::handoff::{Event, Handoff, Status};
+use protocol::handoff::{Handoff, Status};
 use protocol::ledger::Stream;
 use protocol::step::{self, Refused, State};
 use protocol::time::Span;
@@ -35,55 +36,17 @@ impl Engine {
             else {
                 continue;
             };
-            let (status, passed, failed, refused) = match event {
-                Event::Accepted(accepted) => (Status::Accepted, accepted.passed, Vec::new(), None),
-                Event::Checked(checked) => (Status::Validating, checked.passed, Vec::new(), None),
-                Event::VerificationUnavailable(unavailable) => {
-                    let status = done.outcome.status.unwrap_or(Status::Validating);
-                    (status, Vec::new(), unavailable.failed, None)
-                }
-                Event::Completed(completed) => {
-                    (Status::Completed, completed.passed, Vec::new(), None)
-                }
-                Event::CompletionChecked(checked) => {
-                    (Status::Activated, checked.passed, Vec::new(), None)
-                }
-                Event::CompletionFailed(failure) => {
-                    let code = failure.reason.as_str().to_owned();
-                    let refused = Some(Refused { code, detail: failure.detail });
-                    (Status::Activated, failure.passed, failure.failed, refused)
-                }
-                Event::Rejected(rejected) => {
-                    let code = rejected.reason.as_str().to_owned();
-                    let refused = Some(Refused { code, detail: rejected.detail });
-                    (Status::Rejected, rejected.passed, rejected.failed, refused)
-                }
-                Event::Drafted(_)
-                | Event::Proposed(_)
-                | Event::ValidationStarted(_)
-                | Event::Approved(_)
-                | Event::Refused(_)
-                | Event::Activated(_)
-                | Event::Progressed(_)
-                | Event::Recalled(_)
-                | Event::CompletionStarted(_)
-                | Event::Confirmed(_)
-                | Event::Disputed(_)
-                | Event::Closed(_)
-                | Event::Escalated(_)
-                | Event::SlaExtended(_)
-                | Event::SlaWarned(_)
-                | Event::Countered(_)
-                | Event::Delegated(_)
-                | Event::DelegationEnded(_)
-                | Event::DelegationReopened(_)
-                | Event::WorkqSettled(_)
-                | Event::WorkqDegraded(_) => continue,
+            let Some(Verdict { status, passed, failed, refused }) = event.verdict() else {
+                continue;
             };
             done.position = entry.position;
-            done.outcome.status = Some(status);
-            (done.outcome.passed, done.outcome.failed, done.outcome.refused) =
-                (passed, failed, refused);
+            let outcome = &mut done.outcome;
+            outcome.status = status.or(outcome.status).or(Some(Status::Validating));
+            (outcome.passed, outcome.failed) = (passed.to_vec(), failed.to_vec());
+            outcome.refused = refused.map(|(reason, detail)| Refused {
+                code: reason.as_str().to_owned(),
+                detail: detail.to_owned(),
+            });
             break;
         }
         Ok(done)

@@ -35,6 +35,15 @@ pub enum Event {
     Callback(callback::Event),
 }
 
+/// A line that an event adds to the transcript.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Line<'e> {
+    Said(&'e Said),
+    Routed(&'e Routed),
+    HolderSilent(&'e HolderSilent),
+    Transfer(transfer::event::Line<'e>),
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Opened {
     pub holder: AgentId,
@@ -318,13 +327,13 @@ impl Event {
         matches!(self, Event::Transfer(transfer::Event::Rated(_)))
     }
 
-    /// Its position in the transcript, if it has one.
-    pub fn number(&self) -> Option<u64> {
+    /// The line that it adds to the transcript, if it adds one.
+    pub fn line(&self) -> Option<Line<'_>> {
         match self {
-            Event::Said(said) => Some(said.number),
-            Event::Routed(routed) => Some(routed.number),
-            Event::HolderSilent(silent) => Some(silent.number),
-            Event::Transfer(event) => event.number(),
+            Event::Said(said) => Some(Line::Said(said)),
+            Event::Routed(routed) => Some(Line::Routed(routed)),
+            Event::HolderSilent(silent) => Some(Line::HolderSilent(silent)),
+            Event::Transfer(event) => event.line().map(Line::Transfer),
             Event::Opened(_)
             | Event::NotHeard(_)
             | Event::Updated(_)
@@ -335,6 +344,23 @@ impl Event {
             | Event::ReplyOverdue(_)
             | Event::Callback(_)
             | Event::Closed(_) => None,
+        }
+    }
+
+    /// Its position in the transcript, if it has one.
+    pub fn number(&self) -> Option<u64> {
+        self.line().map(Line::number)
+    }
+}
+
+impl Line<'_> {
+    /// Its position in the transcript.
+    pub fn number(self) -> u64 {
+        match self {
+            Line::Said(said) => said.number,
+            Line::Routed(routed) => routed.number,
+            Line::HolderSilent(silent) => silent.number,
+            Line::Transfer(line) => line.number(),
         }
     }
 }
@@ -360,14 +386,6 @@ impl Fallback {
 /// Whether entries of this name have a position in the transcript. Of an erased entry, only the
 /// name is left.
 pub fn is_line(name: &str) -> bool {
-    let lines = [
-        "conversation.said",
-        "conversation.routed",
-        "conversation.holder_silent",
-        "transfer.requested",
-        "transfer.connected",
-        "transfer.noted",
-        "transfer.over",
-    ];
-    lines.contains(&name)
+    let lines = ["conversation.said", "conversation.routed", "conversation.holder_silent"];
+    lines.contains(&name) || transfer::event::is_line(name)
 }

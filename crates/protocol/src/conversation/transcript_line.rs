@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::event::{Event, is_line};
+use super::event::{Event, Line, is_line};
 use crate::time::Time;
 
 /// A line of the transcript; without an event if it was erased.
@@ -16,6 +16,11 @@ pub struct TranscriptLine {
 }
 
 impl TranscriptLine {
+    /// What it says; nothing if it was erased.
+    pub fn content(&self) -> Option<Line<'_>> {
+        self.event.as_ref().and_then(Event::line)
+    }
+
     /// Whether it is never delivered to an endpoint: a note or a whisper.
     pub fn is_between_people(&self) -> bool {
         self.event.as_ref().is_some_and(Event::is_between_people)
@@ -35,7 +40,10 @@ pub fn can_be_line(name: &str, body: Option<&str>, number: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
+    use crate::{aggregate, codec};
 
     #[test]
     fn a_line_has_the_number_that_its_entry_says() {
@@ -49,5 +57,21 @@ mod tests {
         ] {
             assert_eq!(can_be_line(name, body, 3), expected, "{name} {body:?}");
         }
+    }
+    /// Every event of a conversation that was ever written.
+    #[test]
+    fn a_name_tells_whether_an_event_is_a_line() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/golden");
+        let mut n_lines = 0;
+        for file in std::fs::read_dir(folder).expect("the golden files") {
+            let text = std::fs::read_to_string(file.expect("a file").path()).expect("text");
+            let golden: Value = serde_json::from_str(&text).expect("JSON");
+            let name = golden["name"].as_str().expect("a name");
+            let event = codec::decode(name, 1, &golden["body"].to_string()).expect("it is read");
+            let aggregate::Event::Conversation(event) = event else { continue };
+            assert_eq!(is_line(name), event.line().is_some(), "{name}");
+            n_lines += usize::from(is_line(name));
+        }
+        assert!(n_lines >= 7, "{n_lines}");
     }
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::event::{Event, Routed, Said, Speaker};
+use super::event::{Line, Routed, Said, Speaker};
 use super::part::{Attachment, FilePart, Part, file_path};
 use super::state::{Conversation, Customer};
 use super::told::DeliveryPiece;
@@ -122,8 +122,8 @@ impl Turn {
 
     fn message(&self, line: &TranscriptLine) -> Value {
         let mut message = json!({ "number": line.number, "at": line.at.to_string() });
-        match &line.event {
-            Some(Event::Said(said)) => {
+        match line.content() {
+            Some(Line::Said(said)) => {
                 message["epoch"] = said.epoch.into();
                 message["from"] = match &said.by {
                     Speaker::Customer => json!({ "kind": "customer" }),
@@ -131,34 +131,22 @@ impl Turn {
                 };
                 message["parts"] = self.parts(said);
             }
-            Some(Event::Routed(routed)) => {
+            Some(Line::Routed(routed)) => {
                 message["epoch"] = routed.epoch.into();
                 message["from"] = json!({ "kind": "system" });
                 message["route"] = route(routed);
             }
-            Some(Event::HolderSilent(silent)) => {
+            Some(Line::HolderSilent(silent)) => {
                 message["from"] = json!({ "kind": "system" });
                 message["silence"] = json!({
                     "agent": silent.holder, "owed": silent.owed, "next": silent.next.asked(),
                 });
             }
-            Some(Event::Transfer(event)) => {
+            Some(Line::Transfer(told)) => {
                 message["from"] = json!({ "kind": "system" });
-                message["transfer"] = transfer_line(event, &line.actor);
+                message["transfer"] = transfer_line(told, &line.actor);
             }
-            Some(
-                Event::Opened(_)
-                | Event::NotHeard(_)
-                | Event::Updated(_)
-                | Event::SignalsObserved(_)
-                | Event::Delivered(_)
-                | Event::Unreached(_)
-                | Event::Extended(_)
-                | Event::ReplyOverdue(_)
-                | Event::Callback(_)
-                | Event::Closed(_),
-            )
-            | None => message["erased"] = true.into(),
+            None => message["erased"] = true.into(),
         }
         message
     }
@@ -183,13 +171,12 @@ impl Turn {
 }
 
 /// What the next holder must know about the time with people.
-fn transfer_line(event: &transfer::Event, actor: &str) -> Value {
-    match event {
-        transfer::Event::Requested(it) => {
-            with_reason(json!({ "status": "requested" }), &it.reason, &it.by)
-        }
-        transfer::Event::Connected(it) => json!({ "status": "connected", "agent_id": it.agent }),
-        transfer::Event::Over(it) => {
+fn transfer_line(told: transfer::event::Line<'_>, actor: &str) -> Value {
+    use transfer::event::Line::{Connected, Noted, Over, Requested};
+    match told {
+        Requested(it) => with_reason(json!({ "status": "requested" }), &it.reason, &it.by),
+        Connected(it) => json!({ "status": "connected", "agent_id": it.agent }),
+        Over(it) => {
             let mut line = json!({ "status": it.outcome, "summary": it.summary });
             if let Some(disposition) = &it.disposition {
                 line["disposition"] = disposition.as_str().into();
@@ -197,16 +184,7 @@ fn transfer_line(event: &transfer::Event, actor: &str) -> Value {
             with_reason(line, &it.reason, actor)
         }
         // Notes between people never get here.
-        transfer::Event::Noted(_)
-        | transfer::Event::Queued(_)
-        | transfer::Event::Ringing(_)
-        | transfer::Event::Returned(_)
-        | transfer::Event::Consulted(_)
-        | transfer::Event::Held(_)
-        | transfer::Event::Resumed(_)
-        | transfer::Event::LegRequested(_)
-        | transfer::Event::LegEnded(_)
-        | transfer::Event::Rated(_) => Value::Null,
+        Noted(_) => Value::Null,
     }
 }
 

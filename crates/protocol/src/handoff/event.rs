@@ -3,6 +3,7 @@
 
 mod escalated;
 mod proposed;
+mod told;
 
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +20,7 @@ use crate::time::Time;
 
 pub use escalated::Escalated;
 pub use proposed::{Countered, Proposed};
+pub use told::{About, Verdict};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
@@ -376,40 +378,6 @@ impl Event {
             Event::WorkqDegraded(it) => &it.parties,
         };
         (&parties.from, Some(&parties.to))
-    }
-
-    /// The terms that it proposes, at first or in a counter-offer.
-    pub fn proposed(&self) -> Option<&Proposed> {
-        match self {
-            Event::Proposed(proposed) => Some(proposed),
-            Event::Countered(countered) => Some(&countered.proposed),
-            Event::Drafted(_)
-            | Event::ValidationStarted(_)
-            | Event::VerificationUnavailable(_)
-            | Event::Checked(_)
-            | Event::Approved(_)
-            | Event::Refused(_)
-            | Event::Accepted(_)
-            | Event::Rejected(_)
-            | Event::Activated(_)
-            | Event::Progressed(_)
-            | Event::Recalled(_)
-            | Event::CompletionStarted(_)
-            | Event::CompletionChecked(_)
-            | Event::CompletionFailed(_)
-            | Event::Confirmed(_)
-            | Event::Disputed(_)
-            | Event::Completed(_)
-            | Event::Closed(_)
-            | Event::Escalated(_)
-            | Event::SlaExtended(_)
-            | Event::SlaWarned(_)
-            | Event::Delegated(_)
-            | Event::DelegationEnded(_)
-            | Event::DelegationReopened(_)
-            | Event::WorkqSettled(_)
-            | Event::WorkqDegraded(_) => None,
-        }
     }
 
     /// The stored name.

@@ -88,7 +88,7 @@ pub fn evolve(
 
 fn evolve_made(mut made: Made, event: &Event, at: Time) -> Result<Made, BadHistory> {
     let bad = BadHistory { event: event.name() };
-    if beside::is_beside(event) {
+    if event.is_beside_stage() {
         return beside::evolve(made, event, at).ok_or(bad);
     }
     if let Event::CompletionStarted(started) = event {

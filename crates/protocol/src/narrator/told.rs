@@ -246,20 +246,8 @@ impl Cause<'_> {
 
     /// The queue in which it waits or waited.
     fn queue<'e>(&'e self, event: &'e transfer::Event, id: TransferId) -> &'e AgentId {
-        match event {
-            transfer::Event::Requested(it) => return &it.queue,
-            transfer::Event::Queued(it) => return &it.queue,
-            transfer::Event::Ringing(_)
-            | transfer::Event::Returned(_)
-            | transfer::Event::Connected(_)
-            | transfer::Event::Consulted(_)
-            | transfer::Event::Held(_)
-            | transfer::Event::Resumed(_)
-            | transfer::Event::LegRequested(_)
-            | transfer::Event::LegEnded(_)
-            | transfer::Event::Noted(_)
-            | transfer::Event::Over(_)
-            | transfer::Event::Rated(_) => {}
+        if let Some(queue) = event.queue() {
+            return queue;
         }
         let last = self.conversation.transfer.as_deref().filter(|transfer| transfer.id == id);
         last.map_or(&self.conversation.holder, |transfer| &transfer.queue)

@@ -14,6 +14,8 @@ use crate::queue::{OrderKey, Wanted};
 use crate::time::{Span, Time};
 use crate::transfer::kind::Kind;
 
+pub use told::{Line, QueueStep, is_line};
+
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     Requested(Box<Requested>),
@@ -286,25 +288,63 @@ impl Event {
         }
     }
 
+    /// The transfer that it is about.
+    pub fn transfer(&self) -> TransferId {
+        match self {
+            Event::Requested(it) => it.transfer,
+            Event::Queued(it) => it.transfer,
+            Event::Ringing(it) => it.transfer,
+            Event::Returned(it) => it.transfer,
+            Event::Connected(it) => it.transfer,
+            Event::Consulted(it) => it.transfer,
+            Event::Held(it) => it.transfer,
+            Event::Resumed(it) => it.transfer,
+            Event::LegRequested(it) => it.transfer,
+            Event::LegEnded(it) => it.transfer,
+            Event::Noted(it) => it.transfer,
+            Event::Over(it) => it.transfer,
+            Event::Rated(it) => it.transfer,
+        }
+    }
+
+    /// The holder of the conversation at the time.
+    pub fn holder(&self) -> &AgentId {
+        match self {
+            Event::Requested(it) => &it.holder,
+            Event::Queued(it) => &it.holder,
+            Event::Ringing(it) => &it.holder,
+            Event::Returned(it) => &it.holder,
+            Event::Connected(it) => &it.holder,
+            Event::Consulted(it) => &it.holder,
+            Event::Held(it) => &it.holder,
+            Event::Resumed(it) => &it.holder,
+            Event::LegRequested(it) => &it.holder,
+            Event::LegEnded(it) => &it.holder,
+            Event::Noted(it) => &it.holder,
+            Event::Over(it) => &it.holder,
+            Event::Rated(it) => &it.holder,
+        }
+    }
+
     /// The agents that may read it: the holder at the time, the person who is asked or answers,
     /// and who has it next.
     pub fn parties(&self) -> [Option<&AgentId>; 3] {
-        let (holder, other) = match self {
-            Event::Requested(it) => (&it.holder, None),
-            Event::Queued(it) => (&it.holder, None),
-            Event::Ringing(it) => (&it.holder, Some(&it.agent)),
-            Event::Returned(it) => (&it.holder, Some(&it.agent)),
-            Event::Connected(it) => (&it.holder, Some(&it.agent)),
-            Event::Consulted(it) => (&it.holder, Some(&it.agent)),
-            Event::Held(it) => (&it.holder, None),
-            Event::Resumed(it) => (&it.holder, None),
-            Event::LegRequested(it) => (&it.holder, None),
-            Event::LegEnded(it) => (&it.holder, it.agent.as_ref()),
-            Event::Noted(it) => (&it.holder, None),
-            Event::Over(it) => (&it.holder, Some(&it.to)),
-            Event::Rated(it) => (&it.holder, None),
+        let other = match self {
+            Event::Ringing(it) => Some(&it.agent),
+            Event::Returned(it) => Some(&it.agent),
+            Event::Connected(it) => Some(&it.agent),
+            Event::Consulted(it) => Some(&it.agent),
+            Event::LegEnded(it) => it.agent.as_ref(),
+            Event::Over(it) => Some(&it.to),
+            Event::Requested(_)
+            | Event::Queued(_)
+            | Event::Held(_)
+            | Event::Resumed(_)
+            | Event::LegRequested(_)
+            | Event::Noted(_)
+            | Event::Rated(_) => None,
         };
-        [Some(holder), other, None]
+        [Some(self.holder()), other, None]
     }
 
     /// The action on the transfer as a whole, and the new status. `None` for events of a leg, and
@@ -342,25 +382,6 @@ impl Event {
             | Event::LegRequested(_)
             | Event::LegEnded(_)
             | Event::Noted(_)
-            | Event::Rated(_) => None,
-        }
-    }
-
-    /// Its position in the transcript, if it has one.
-    pub fn number(&self) -> Option<u64> {
-        match self {
-            Event::Requested(it) => Some(it.number),
-            Event::Connected(it) => Some(it.number),
-            Event::Noted(it) => Some(it.number),
-            Event::Over(it) => Some(it.number),
-            Event::Queued(_)
-            | Event::Ringing(_)
-            | Event::Returned(_)
-            | Event::Consulted(_)
-            | Event::Held(_)
-            | Event::Resumed(_)
-            | Event::LegRequested(_)
-            | Event::LegEnded(_)
             | Event::Rated(_) => None,
         }
     }

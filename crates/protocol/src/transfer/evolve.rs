@@ -1,14 +1,14 @@
 //! The state of a conversation after an event of its transfer.
 
 use super::event::{
-    Connected, Event, LegRequested, Over, Queued, Requested, Returned, Ringing, WhyReturned,
+    Connected, Event, LegRequested, Line, Over, Queued, Requested, Returned, Ringing, WhyReturned,
 };
 use super::state::{
     Claim, Leg, LegStage, Outcome, PASSED_OVER_MAX, Passed, RINGS_IN_ALL_MAX, Stage, Target, Terms,
     Transfer,
 };
 use crate::conversation::Conversation;
-use crate::ids::{AgentId, TransferId};
+use crate::ids::AgentId;
 use crate::ledger::BadHistory;
 use crate::queue::order_key;
 use crate::time::{Span, Time};
@@ -97,20 +97,12 @@ fn give_back(conversation: &mut Conversation, over: &Over, known: Option<u64>, a
 }
 
 fn write_down(conversation: &mut Conversation, event: &Event) {
-    match event {
-        Event::Requested(it) => conversation.transcript.add(it.number, it),
-        Event::Connected(it) => conversation.transcript.add(it.number, it),
-        Event::Noted(it) => conversation.transcript.add(it.number, it),
-        Event::Over(it) => conversation.transcript.add(it.number, it),
-        Event::Queued(_)
-        | Event::Ringing(_)
-        | Event::Returned(_)
-        | Event::Consulted(_)
-        | Event::Held(_)
-        | Event::Resumed(_)
-        | Event::LegRequested(_)
-        | Event::LegEnded(_)
-        | Event::Rated(_) => {}
+    match event.line() {
+        Some(Line::Requested(it)) => conversation.transcript.add(it.number, it),
+        Some(Line::Connected(it)) => conversation.transcript.add(it.number, it),
+        Some(Line::Noted(it)) => conversation.transcript.add(it.number, it),
+        Some(Line::Over(it)) => conversation.transcript.add(it.number, it),
+        None => {}
     }
 }
 
@@ -327,26 +319,5 @@ impl Conversation {
         self.turn.refused = 0;
         self.turn.holders = vec![queue.clone()];
         self.holder = queue;
-    }
-}
-
-impl Event {
-    /// The transfer that it is about.
-    pub fn transfer(&self) -> TransferId {
-        match self {
-            Event::Requested(it) => it.transfer,
-            Event::Queued(it) => it.transfer,
-            Event::Ringing(it) => it.transfer,
-            Event::Returned(it) => it.transfer,
-            Event::Connected(it) => it.transfer,
-            Event::Consulted(it) => it.transfer,
-            Event::Held(it) => it.transfer,
-            Event::Resumed(it) => it.transfer,
-            Event::LegRequested(it) => it.transfer,
-            Event::LegEnded(it) => it.transfer,
-            Event::Noted(it) => it.transfer,
-            Event::Over(it) => it.transfer,
-            Event::Rated(it) => it.transfer,
-        }
     }
 }

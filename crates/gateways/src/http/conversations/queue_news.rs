@@ -13,7 +13,7 @@ use protocol::ids::{AgentId, ConversationId, TeamspaceId};
 use protocol::ledger::Subject;
 use protocol::step::State;
 use protocol::transfer::Event;
-use protocol::transfer::event::WhyLegEnded;
+use protocol::transfer::event::QueueStep;
 use protocol::transfer::state::Target;
 use protocol::visibility::details::serves;
 use serde_json::{Value, json};
@@ -207,9 +207,10 @@ async fn changes(
     line: &Sequenced,
     event: &Event,
 ) -> Result<Vec<Changed>, Problem> {
+    let Some(step) = event.queue_step() else { return Ok(Vec::new()) };
     let place = QueueChange { gateway, line, event };
-    Ok(match event {
-        Event::Queued(it) => {
+    Ok(match step {
+        QueueStep::Entered(it) => {
             let begins = changed(it.queue.clone(), "queued", None, 0);
             let leaves = changed(it.holder.clone(), "moved", None, 0);
             let leaves = Changed { to: Some(it.queue.clone()), ..leaves };
@@ -217,47 +218,25 @@ async fn changes(
             let is_elsewhere = it.holder != it.queue;
             is_elsewhere.then_some(leaves).into_iter().chain([begins]).collect()
         }
-        Event::Ringing(it) => place.of_person(it.leg, "ringing", &it.agent).await?,
-        Event::Connected(it) => place.of_person(it.leg, "connected", &it.agent).await?,
-        Event::Consulted(it) => place.of_person(it.leg, "connected", &it.agent).await?,
-        Event::Returned(it) => {
-            let mut all = place.of(it.leg, "queued", None).await?;
-            if it.leg == 0 {
+        QueueStep::WithPerson { leg, status, agent } => {
+            place.of_person(leg, status.as_str(), agent).await?
+        }
+        QueueStep::WithoutPerson { leg, status } => {
+            let mut all = place.of(leg, status.as_str(), None).await?;
+            if leg == 0 {
                 all.extend(place.leg_dropped().await?);
             }
             all
         }
-        Event::LegRequested(it) => match &it.target {
+        QueueStep::LegRequested(it) => match &it.target {
             Target::Queue(queue) => vec![changed(queue.clone(), "queued", None, it.leg)],
             Target::Human(_) => Vec::new(),
         },
-        Event::LegEnded(it) => {
-            let status = match it.why {
-                WhyLegEnded::Finished => "completed",
-                WhyLegEnded::Cancelled => "cancelled",
-                WhyLegEnded::Declined | WhyLegEnded::NotAnswered | WhyLegEnded::AgentLost => {
-                    "failed"
-                }
-            };
-            match &it.agent {
-                Some(agent) => {
-                    let mut all = place.of_person(it.leg, status, agent).await?;
-                    all.iter_mut().filter(|it| !it.is_personal).for_each(|it| it.agent = None);
-                    all
-                }
-                None => place.of(it.leg, status, None).await?,
-            }
-        }
-        Event::Over(it) => {
-            let mut all = place.of(0, it.outcome.status().as_str(), None).await?;
-            all.extend(place.leg_dropped().await?);
+        QueueStep::LegLeft { leg, status, agent } => {
+            let mut all = place.of_person(leg, status.as_str(), agent).await?;
+            all.iter_mut().filter(|it| !it.is_personal).for_each(|it| it.agent = None);
             all
         }
-        Event::Requested(_)
-        | Event::Held(_)
-        | Event::Resumed(_)
-        | Event::Noted(_)
-        | Event::Rated(_) => Vec::new(),
     })
 }
 
@@ -308,21 +287,7 @@ impl QueueChange<'_> {
 
     /// The queue that holds it, or from which the person has it.
     async fn transfer_queue(&self) -> Result<Option<AgentId>, Problem> {
-        let holder = match self.event {
-            Event::Ringing(it) => &it.holder,
-            Event::Connected(it) => &it.holder,
-            Event::Returned(it) => &it.holder,
-            Event::Over(it) => &it.holder,
-            Event::Requested(_)
-            | Event::Queued(_)
-            | Event::Consulted(_)
-            | Event::Held(_)
-            | Event::Resumed(_)
-            | Event::LegRequested(_)
-            | Event::LegEnded(_)
-            | Event::Noted(_)
-            | Event::Rated(_) => return Ok(None),
-        };
+        let holder = self.event.holder();
         let teamspace = &self.line.entry.stream.teamspace;
         if of_kind(self.gateway, teamspace, holder, Kind::Queue).await?.is_some() {
             return Ok(Some(holder.clone()));

@@ -5,10 +5,9 @@ use engine::ports::store::Sequenced;
 use protocol::conversation::author::{self, whose};
 use protocol::conversation::customer_text;
 use protocol::conversation::customer_text::PersonRequest;
-use protocol::ids::ConversationId;
+use protocol::ids::{ConversationId, TransferId};
 use protocol::step::State;
-use protocol::transfer::Event;
-use protocol::transfer::event::{Connected, Over, Requested};
+use protocol::transfer::event::{Connected, Line, Over, Requested};
 use protocol::transfer::kind::Kind;
 use protocol::transfer::state::Outcome;
 use protocol::visibility::details::sees_inside;
@@ -24,19 +23,18 @@ type Shown = (Option<From>, Option<u64>, Vec<Value>, Option<u64>);
 pub async fn shown(
     names: &mut DisplayNames<'_>,
     id: ConversationId,
-    event: &Event,
+    told: Line<'_>,
     line: &Sequenced,
 ) -> Result<Shown, Problem> {
-    let transfer = event.transfer().to_string();
-    let part = |status: &str, number: u64| {
+    let part = |status: &str, number: u64, transfer: TransferId| {
         json!({
             "type": "agent-transfer", "id": format!("{id}-{number}"),
-            "transferId": transfer, "status": status,
+            "transferId": transfer.to_string(), "status": status,
         })
     };
-    Ok(match event {
-        Event::Requested(it) => {
-            let mut part = part("requested", it.number);
+    Ok(match told {
+        Line::Requested(it) => {
+            let mut part = part("requested", it.number, it.transfer);
             part["transferType"] = json!(it.kind);
             part["fromAgent"] = json!(names.of(&it.holder).await?);
             if let Some(bundle) = &it.bundle {
@@ -45,12 +43,13 @@ pub async fn shown(
             add_reasons(&mut part, names, line, it).await?;
             (Some(From::System), Some(it.epoch), vec![part], None)
         }
-        Event::Connected(it) => {
-            let part = connected(names, part("connected", it.number), line, it).await?;
+        Line::Connected(it) => {
+            let part =
+                connected(names, part("connected", it.number, it.transfer), line, it).await?;
             (Some(From::System), Some(it.epoch), vec![part], None)
         }
-        Event::Over(it) => {
-            let mut part = part(it.outcome.status().as_str(), it.number);
+        Line::Over(it) => {
+            let mut part = part(it.outcome.status().as_str(), it.number, it.transfer);
             let kind = last_kind(names, line, it).await?;
             part["transferType"] = json!(kind.unwrap_or_default());
             part["toAgent"] = json!(names.of(&it.to).await?);
@@ -70,20 +69,11 @@ pub async fn shown(
             }
             (Some(From::System), Some(it.epoch), vec![part], None)
         }
-        Event::Noted(it) => {
+        Line::Noted(it) => {
             let kind = if it.whispered { "whisper" } else { "note" };
             let part = json!({ "type": kind, "text": it.text });
             (Some(From::Internal { by: it.by.clone() }), None, vec![part], None)
         }
-        Event::Queued(_)
-        | Event::Ringing(_)
-        | Event::Returned(_)
-        | Event::Consulted(_)
-        | Event::Held(_)
-        | Event::Resumed(_)
-        | Event::LegRequested(_)
-        | Event::LegEnded(_)
-        | Event::Rated(_) => (None, None, Vec::new(), None),
     })
 }
 

@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use engine::ports::store::Sequenced;
 use protocol::caller::Caller;
-use protocol::conversation::event::{HolderSilent, Routed, Said, Speaker};
+use protocol::conversation::event::{HolderSilent, Line, Routed, Said, Speaker};
 use protocol::conversation::part::{Attachment, FilePart, Part, file_path};
 use protocol::conversation::reader::Reader;
 use protocol::conversation::{Event, customer_text};
@@ -193,41 +193,34 @@ async fn shown(
 ) -> Result<LineView, Problem> {
     let at = line.entry.at.to_string();
     let mut heard = Heard::default();
-    let (from, epoch, parts, in_reply_to) = match event(line) {
-        Some(Event::Said(said)) => {
+    let event = event(line);
+    let (from, epoch, parts, in_reply_to) = match event.as_ref().and_then(Event::line) {
+        Some(Line::Said(said)) => {
             let from = match &said.by {
                 Speaker::Customer => From::Customer,
                 Speaker::Agent(agent) => From::Agent(names.of(agent).await?),
             };
-            let parts = parts_of(id, &said);
+            let parts = parts_of(id, said);
             if sees_inside(names.caller) {
-                let route = said.route.map(|route| json!(route));
-                heard = Heard { signals: said.signals, escalation: said.escalation, route };
+                let route = said.route.as_ref().map(|route| json!(route));
+                heard = Heard {
+                    signals: said.signals.clone(),
+                    escalation: said.escalation.clone(),
+                    route,
+                };
             }
             (Some(from), Some(said.epoch), parts, said.in_reply_to)
         }
-        Some(Event::Routed(routed)) => {
-            let part = transfer(names, id, &routed).await?;
+        Some(Line::Routed(routed)) => {
+            let part = transfer(names, id, routed).await?;
             (Some(From::System), Some(routed.epoch), vec![part], None)
         }
-        Some(Event::HolderSilent(silent)) => {
-            let part = silence(names, &silent).await?;
+        Some(Line::HolderSilent(silent)) => {
+            let part = silence(names, silent).await?;
             (Some(From::System), Some(silent.epoch), vec![part], None)
         }
-        Some(Event::Transfer(event)) => to_people::shown(names, id, &event, line).await?,
-        Some(
-            Event::Opened(_)
-            | Event::NotHeard(_)
-            | Event::Updated(_)
-            | Event::SignalsObserved(_)
-            | Event::Delivered(_)
-            | Event::Unreached(_)
-            | Event::Extended(_)
-            | Event::ReplyOverdue(_)
-            | Event::Callback(_)
-            | Event::Closed(_),
-        )
-        | None => (None, None, Vec::new(), None),
+        Some(Line::Transfer(told)) => to_people::shown(names, id, told, line).await?,
+        None => (None, None, Vec::new(), None),
     };
     let erased = from.is_none();
     let position = line.entry.position;

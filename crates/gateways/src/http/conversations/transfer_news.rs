@@ -9,7 +9,7 @@ use protocol::conversation::{Conversation, customer_text};
 use protocol::ids::{AgentId, ConversationId};
 use protocol::ledger::Stream;
 use protocol::step::State;
-use protocol::transfer::event::{WhyLegEnded, WhyReturned};
+use protocol::transfer::event::Line;
 use protocol::transfer::state::{Outcome, Stage};
 use protocol::transfer::status::{Action, Status, before};
 use protocol::transfer::{Event, Transfer};
@@ -92,7 +92,11 @@ impl News<'_> {
         }
         let is_inside = sight == Sight::Entry && sees_inside(self.caller);
         let reason = match sees_inside(self.caller) {
-            true => reason(self.event, is_inside).map(str::to_owned),
+            // Colleagues see the reason itself.
+            true => {
+                let reason = Some(self.event.reason()).filter(|it| is_inside && !it.is_empty());
+                reason.map(str::to_owned)
+            }
             false => self.reason_for_customer(conversation).await?,
         };
         if let Some(reason) = reason {
@@ -124,9 +128,9 @@ impl News<'_> {
         &self,
         conversation: &Conversation,
     ) -> Result<Option<String>, Problem> {
-        let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
-        Ok(match self.event {
-            Event::Requested(it) => {
+        let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        Ok(match self.event.line() {
+            Some(Line::Requested(it)) => {
                 let asked = PersonRequest {
                     by: &it.by,
                     reason: &it.reason,
@@ -136,16 +140,16 @@ impl News<'_> {
                 let language = conversation.setup.customer.language.as_deref();
                 Some(customer_text::of_request(asked, language, &queue.agent_name))
             }
-            Event::Over(it) if it.outcome == Outcome::Failed && it.to != it.holder => {
+            Some(Line::Over(it)) if it.outcome == Outcome::Failed && it.to != it.holder => {
                 let to = identity(self.gateway, &self.caller.teamspace, &it.to).await?.agent_name;
                 let language = conversation.setup.customer.language.as_deref();
                 Some(customer_text::of_failure(language, &to))
             }
-            Event::Over(it) => {
+            Some(Line::Over(it)) => {
                 let is_theirs = author::is_customer(&self.line.entry.actor);
                 given(&it.reason).filter(|_| is_theirs)
             }
-            Event::Connected(it) => match it.passed_on_by() {
+            Some(Line::Connected(it)) => match it.passed_on_by() {
                 Some(by) => {
                     let teamspace = &self.caller.teamspace;
                     let from = identity(self.gateway, teamspace, by).await?.agent_name;
@@ -155,41 +159,21 @@ impl News<'_> {
                 }
                 None => None,
             },
-            Event::Returned(it) => given(&it.customer_text),
-            Event::Queued(_)
-            | Event::Ringing(_)
-            | Event::Consulted(_)
-            | Event::Held(_)
-            | Event::Resumed(_)
-            | Event::LegRequested(_)
-            | Event::LegEnded(_)
-            | Event::Noted(_)
-            | Event::Rated(_) => None,
+            Some(Line::Noted(_)) | None => given(self.event.customer_text()),
         })
     }
 
     /// Another agent or person answers the customer now.
     async fn agent_changed(&self) -> Result<Option<Value>, Problem> {
-        let (agent, kind, number) = match self.event {
-            Event::Connected(it) => {
+        let (agent, kind, number) = match self.event.line() {
+            Some(Line::Connected(it)) => {
                 let is_from_bot = it.passed_on_by().is_none();
                 let kind = if is_from_bot { "bot_to_human" } else { "human_to_human" };
                 (&it.agent, kind, it.number)
             }
             // A closed conversation is not returned.
-            Event::Over(it) if it.to != it.holder => (&it.to, "returned", it.number),
-            Event::Over(_)
-            | Event::Requested(_)
-            | Event::Queued(_)
-            | Event::Ringing(_)
-            | Event::Returned(_)
-            | Event::Consulted(_)
-            | Event::Held(_)
-            | Event::Resumed(_)
-            | Event::LegRequested(_)
-            | Event::LegEnded(_)
-            | Event::Noted(_)
-            | Event::Rated(_) => return Ok(None),
+            Some(Line::Over(it)) if it.to != it.holder => (&it.to, "returned", it.number),
+            Some(Line::Requested(_) | Line::Noted(_) | Line::Over(_)) | None => return Ok(None),
         };
         Ok(Some(json!({
             "type": "agent_changed",
@@ -221,7 +205,7 @@ impl News<'_> {
 
     /// What a person did at their desk. Actions of the server are not included.
     async fn cockpit_action(&self) -> Result<Option<Value>, Problem> {
-        let Some(action) = action(self.event) else { return Ok(None) };
+        let Some(action) = self.event.desk_action() else { return Ok(None) };
         let actor = self.line.entry.actor.as_ref();
         let agent = actor.strip_prefix("agent:").and_then(|name| name.parse::<AgentId>().ok());
         if agent.is_none() && !actor.starts_with("operator:") {
@@ -280,26 +264,6 @@ pub async fn place_changed(gateway: &Gateway, stream: &Stream) -> Result<Option<
     Ok(Some(frame))
 }
 
-/// The reason for a request, decline or end is not for the customer.
-fn reason(event: &Event, is_inside: bool) -> Option<&str> {
-    let reason = match event {
-        Event::Requested(it) => &it.reason,
-        Event::Returned(it) => &it.reason,
-        Event::LegEnded(it) => &it.reason,
-        Event::Over(it) => &it.reason,
-        Event::Queued(_)
-        | Event::Ringing(_)
-        | Event::Connected(_)
-        | Event::Consulted(_)
-        | Event::Held(_)
-        | Event::Resumed(_)
-        | Event::LegRequested(_)
-        | Event::Noted(_)
-        | Event::Rated(_) => return None,
-    };
-    Some(reason.as_str()).filter(|reason| !reason.is_empty() && is_inside)
-}
-
 /// The transfer, if it began to wait with this entry and still waits: queue positions are current
 /// ones.
 fn waits_since<'c>(
@@ -310,33 +274,4 @@ fn waits_since<'c>(
     let transfer = conversation.open_transfer()?;
     let is_it = transfer.id == event.transfer() && transfer.stage == Stage::Queued;
     Some(transfer).filter(|_| is_it && status == Status::Queued)
-}
-
-fn action(event: &Event) -> Option<&'static str> {
-    match event {
-        Event::Ringing(it) => it.picked.then_some("pickup"),
-        Event::Connected(_) | Event::Consulted(_) => Some("accept"),
-        Event::Returned(it) => match it.why {
-            WhyReturned::Declined => Some("decline"),
-            WhyReturned::Blind => Some("transfer"),
-            WhyReturned::NotAnswered | WhyReturned::AgentLost => None,
-        },
-        Event::Held(_) => Some("hold"),
-        Event::Resumed(it) => (!it.overdue).then_some("resume"),
-        Event::LegRequested(_) => Some("transfer"),
-        Event::LegEnded(it) => match it.why {
-            WhyLegEnded::Declined => Some("decline"),
-            WhyLegEnded::Finished => Some("complete"),
-            WhyLegEnded::Cancelled => Some("cancel"),
-            WhyLegEnded::NotAnswered | WhyLegEnded::AgentLost => None,
-        },
-        Event::Noted(it) => Some(if it.whispered { "whisper" } else { "note" }),
-        Event::Over(it) => match it.outcome {
-            Outcome::Completed => Some("complete"),
-            Outcome::Ended => Some("end"),
-            Outcome::Cancelled => Some("cancel"),
-            Outcome::Failed => Some("fail"),
-        },
-        Event::Requested(_) | Event::Queued(_) | Event::Rated(_) => None,
-    }
 }

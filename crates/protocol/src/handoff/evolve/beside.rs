@@ -6,40 +6,7 @@ use crate::handoff::recall::Recall;
 use crate::handoff::state::{Made, Note, Stage};
 use crate::time::Time;
 
-/// Whether an event leaves the stage and its clock as they are.
-pub fn is_beside(event: &Event) -> bool {
-    match event {
-        Event::Progressed(_) | Event::Recalled(_) => true,
-        Event::Escalated(escalated) => escalated.is_of_recall(),
-        Event::Drafted(_)
-        | Event::Proposed(_)
-        | Event::ValidationStarted(_)
-        | Event::VerificationUnavailable(_)
-        | Event::Checked(_)
-        | Event::Approved(_)
-        | Event::Refused(_)
-        | Event::Accepted(_)
-        | Event::Rejected(_)
-        | Event::Activated(_)
-        | Event::CompletionStarted(_)
-        | Event::CompletionChecked(_)
-        | Event::CompletionFailed(_)
-        | Event::Confirmed(_)
-        | Event::Disputed(_)
-        | Event::Completed(_)
-        | Event::Closed(_)
-        | Event::SlaExtended(_)
-        | Event::SlaWarned(_)
-        | Event::Countered(_)
-        | Event::Delegated(_)
-        | Event::DelegationEnded(_)
-        | Event::DelegationReopened(_)
-        | Event::WorkqSettled(_)
-        | Event::WorkqDegraded(_) => false,
-    }
-}
-
-/// The handoff after such an event, if the event may follow.
+/// The handoff after an event that leaves the stage as it is, if the event may follow.
 pub fn evolve(mut made: Made, event: &Event, at: Time) -> Option<Made> {
     match (&made.stage, event) {
         (Stage::Activated(_) | Stage::Completing(_), Event::Progressed(progressed)) => {

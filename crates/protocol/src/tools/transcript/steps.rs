@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::conversation::author::whose;
-use crate::conversation::event::{Event, How, Routed, Said, Speaker};
+use crate::conversation::event::{Event, How, Line, Routed, Said, Speaker};
 use crate::conversation::part::{Attachment, FilePart, Part, Text, file_path};
 use crate::conversation::transcript_line::TranscriptLine;
 use crate::hidden::visible;
@@ -73,46 +73,23 @@ pub fn steps(conversation: ConversationId, lines: &[TranscriptLine]) -> Vec<Step
             let moved = Handoff { has_line: false, ..moved };
             steps.push(Step { number: line.number, kind: StepKind::Handoff(moved) });
         }
-        holder = line.event.as_ref().and_then(next_holder).or(before).or(holder);
-        let kind = match &line.event {
-            Some(Event::Said(said)) => words(conversation, said),
-            Some(Event::Routed(routed)) => Some(StepKind::Handoff(route(routed))),
-            Some(Event::Transfer(transfer::Event::Requested(it))) => {
+        let content = line.content();
+        holder = content.and_then(next_holder).or(before).or(holder);
+        let kind = match content {
+            Some(Line::Said(said)) => words(conversation, said),
+            Some(Line::Routed(routed)) => Some(StepKind::Handoff(route(routed))),
+            Some(Line::Transfer(transfer::event::Line::Requested(it))) => {
                 asked_by = Some(&it.holder);
                 Some(StepKind::Handoff(request(it)))
             }
-            Some(Event::Transfer(transfer::Event::Connected(it))) => {
+            Some(Line::Transfer(transfer::event::Line::Connected(it))) => {
                 Some(StepKind::Handoff(connected(it)))
             }
-            Some(Event::Transfer(transfer::Event::Over(it))) => {
+            Some(Line::Transfer(transfer::event::Line::Over(it))) => {
                 over(it, asked_by, &line.actor).map(StepKind::Handoff)
             }
-            // The other events of a transfer have no line, or are between people.
-            Some(
-                Event::Transfer(
-                    transfer::Event::Noted(_)
-                    | transfer::Event::Queued(_)
-                    | transfer::Event::Ringing(_)
-                    | transfer::Event::Returned(_)
-                    | transfer::Event::Consulted(_)
-                    | transfer::Event::Held(_)
-                    | transfer::Event::Resumed(_)
-                    | transfer::Event::LegRequested(_)
-                    | transfer::Event::LegEnded(_)
-                    | transfer::Event::Rated(_),
-                )
-                | Event::Opened(_)
-                | Event::NotHeard(_)
-                | Event::Updated(_)
-                | Event::SignalsObserved(_)
-                | Event::Delivered(_)
-                | Event::Unreached(_)
-                | Event::HolderSilent(_)
-                | Event::Extended(_)
-                | Event::ReplyOverdue(_)
-                | Event::Callback(_)
-                | Event::Closed(_),
-            )
+            // Notes are between people.
+            Some(Line::Transfer(transfer::event::Line::Noted(_)) | Line::HolderSilent(_))
             | None => None,
         };
         steps.extend(kind.map(|kind| Step { number: line.number, kind }));
@@ -121,25 +98,15 @@ pub fn steps(conversation: ConversationId, lines: &[TranscriptLine]) -> Vec<Step
 }
 
 /// Who has the conversation after a line that changes it.
-fn next_holder(event: &Event) -> Option<&AgentId> {
-    match event {
-        Event::Routed(it) => Some(&it.to),
-        Event::Transfer(transfer::Event::Requested(it)) => Some(&it.queue),
-        Event::Transfer(transfer::Event::Connected(it)) => Some(&it.agent),
-        Event::Transfer(transfer::Event::Over(it)) => Some(&it.to),
-        Event::Transfer(_)
-        | Event::Said(_)
-        | Event::Opened(_)
-        | Event::NotHeard(_)
-        | Event::Updated(_)
-        | Event::SignalsObserved(_)
-        | Event::HolderSilent(_)
-        | Event::Extended(_)
-        | Event::ReplyOverdue(_)
-        | Event::Delivered(_)
-        | Event::Unreached(_)
-        | Event::Callback(_)
-        | Event::Closed(_) => None,
+fn next_holder(content: Line<'_>) -> Option<&AgentId> {
+    match content {
+        Line::Routed(it) => Some(&it.to),
+        Line::Transfer(transfer::event::Line::Requested(it)) => Some(&it.queue),
+        Line::Transfer(transfer::event::Line::Connected(it)) => Some(&it.agent),
+        Line::Transfer(transfer::event::Line::Over(it)) => Some(&it.to),
+        Line::Transfer(transfer::event::Line::Noted(_)) | Line::Said(_) | Line::HolderSilent(_) => {
+            None
+        }
     }
 }
 
