@@ -415,6 +415,9 @@ fn question(it: &Value) {
     if it["continuation"].is_object() {
         let of = &it["continuation"];
         row("continuation", format!("{}, epoch {}", text(of, "status"), of["epoch"]));
+        if of["result"].is_string() {
+            row("result", text(of, "result"));
+        }
     }
     output::line(&output::table(&["", ""], rows));
 }

@@ -298,8 +298,8 @@ async fn the_command_line_asks_answers_and_goes_on() {
     let claimed = run(bot, &["question", "claim", id]);
     assert!(claimed.contains(&format!("question-{id}")), "{claimed}");
     run(bot, &["question", "renew", id, "--epoch", "1", "--lease", "2m"]);
-    let done = run(bot, &["question", "finish", id, "--epoch", "1", "--result", "done"]);
-    assert!(done.contains("finished"), "{done}");
+    let done = run(bot, &["question", "finish", id, "--epoch", "1", "--result", "refunded"]);
+    assert!(done.contains("finished") && done.contains("refunded"), "{done}");
     assert_eq!(run(hana, &["todo"]), "nothing waits\n");
 
     ask_in_a_session(&desk.bot).await;
