@@ -157,11 +157,20 @@ pub enum Rejection {
     QuestionClaimed { by: AgentId, until: Time },
 
     /// The worker's claim is not the last one.
-    #[error("epoch: expected {current}, the epoch of the last claim, by its worker, not {given}")]
+    #[error("epoch: {}", not_the_last_claim(*given, *current))]
     ClaimOutdated { given: u64, current: u64 },
 
     #[error("cannot {action} a question whose continuation is finished")]
     QuestionFinished { action: &'static str },
+}
+
+/// `0` is the epoch of a question that no worker has claimed.
+fn not_the_last_claim(given: u64, current: u64) -> String {
+    match current {
+        0 => format!("no worker has claimed it yet, so there is no epoch {given}"),
+        _ if given == current => format!("{given} is the epoch of another worker's claim"),
+        _ => format!("expected {current}, the epoch of the last claim, not {given}"),
+    }
 }
 
 /// Why a task cannot change hands now.

@@ -204,6 +204,9 @@ async fn greet(
         }
     } else {
         output::remark(&format!("Tasuki is ready at {url} (reference: {url}/docs)"));
+        if demo == Demo::Yes {
+            output::remark(&crate::cli::demo::steps_of_a_later_start(&config.data));
+        }
     }
     if config.aaep.is_open() {
         output::remark(&crate::cli::demo::compat_steps(url));

@@ -106,7 +106,9 @@ fn callable(name: &str) -> Result<&'static Operation, Problem> {
     static TABLE: [Operation; OPERATIONS.len()] = OPERATIONS;
     let nothing = |detail: &str| Problem::new("not_found", detail).field("do");
     let found = TABLE.iter().find(|operation| operation.id == name);
-    let found = found.ok_or_else(|| nothing("no such operation"))?;
+    let found = found.ok_or_else(|| {
+        nothing("no such operation; `/openapi.json` has their names, each as `operationId`")
+    })?;
     match (found.response, found.text_request) {
         (operation::Response::Json(_), None) => Ok(found),
         (operation::Response::Json(_) | operation::Response::Text(_), _) => {

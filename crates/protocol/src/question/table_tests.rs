@@ -377,10 +377,11 @@ fn one_worker_at_a_time_goes_on() {
     let renew = |epoch| Command::Renew { epoch, lease: Some(Span::from_millis(10_000)) };
     let outdated = |current: u64, given: u64| {
         format!(
-            "claim_outdated: epoch: expected {current}, the epoch of the last claim, by its \
-             worker, not {given}"
+            "claim_outdated: epoch: expected {current}, the epoch of the last claim, not {given}"
         )
     };
+    let unclaimed = "claim_outdated: epoch: no worker has claimed it yet, so there is no epoch 0";
+    let of_another = "claim_outdated: epoch: 1 is the epoch of another worker's claim";
     let taken = "question_claimed: `bot` has claimed it until 1970-01-01T00:00:12.000Z";
     let over = "question_finished: cannot claim a question whose continuation is finished";
     let lapse = |due| Command::Elapse { due: at(due) };
@@ -389,11 +390,11 @@ fn one_worker_at_a_time_goes_on() {
         ("hana", answer, 1, "question.answered".to_owned()),
         ("bot-3", claim(), 2, no.to_owned()),
         ("hana", claim(), 2, no.to_owned()),
-        ("bot", finish(0), 2, outdated(0, 0)),
+        ("bot", finish(0), 2, unclaimed.to_owned()),
         ("bot", claim(), 2, "question.claimed".to_owned()),
         ("bot-2", claim(), 3, taken.to_owned()),
         ("bot", claim(), 3, taken.to_owned()),
-        ("bot-2", finish(1), 4, outdated(1, 1)),
+        ("bot-2", finish(1), 4, of_another.to_owned()),
         ("bot", renew(1), 5, "question.claim_renewed".to_owned()),
         ("server", lapse(12), 12, "nothing".to_owned()),
         ("server", lapse(15), 15, "question.claim_lapsed".to_owned()),

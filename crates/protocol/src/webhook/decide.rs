@@ -63,7 +63,10 @@ pub fn decide(
                 webhook.paused.as_ref().is_some_and(|it| it.cause == PauseCause::TokenEnded);
             if is_without_token && token.is_none() {
                 let action = "resume a webhook whose token has ended";
-                return Err(Rejection::NotAllowed { action, who: "its owner, with a valid token" });
+                return Err(Rejection::NotAllowed {
+                    action,
+                    who: "a caller with a token of its owner",
+                });
             }
             is_news.then(|| Event::Resumed(Resumed { token, after: after.clone() }))
         }

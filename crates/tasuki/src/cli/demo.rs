@@ -1,6 +1,8 @@
 //! Sample data for the first start: two agents with a task on its way from one to the other, and a
 //! customer who talks to a bot while a person is there to take over.
 
+use std::path::Path;
+
 use anyhow::Result;
 use serde_json::{Value, json};
 
@@ -90,6 +92,18 @@ fn next_steps(url: &str, id: &str, bob: &str) -> String {
          tasuki handoff accept {id}\n  \
          tasuki handoff watch --after 0\n\n  \
          or: curl -H \"Authorization: Bearer $TASUKI_TOKEN\" {url}/v1/handoffs\n"
+    )
+}
+
+/// The tokens of the first start are shown only once; the owner of the folder needs none.
+pub fn steps_of_a_later_start(data: &Path) -> String {
+    let data = data.display();
+    format!(
+        "\nThe demo goes on. In other terminals, in the same folder, where TASUKI_TOKEN is not \
+         set, be Bob, Hana, and a new customer:\n\n  \
+         tasuki handoff list --data {data} --as bob\n  \
+         tasuki chat --data {data} --as hana\n  \
+         tasuki chat --data {data} --new --agent bob --customer-name Ana\n"
     )
 }
 

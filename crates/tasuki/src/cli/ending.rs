@@ -153,6 +153,15 @@ impl Typed {
                 None => "give --token TOKEN, or set TASUKI_TOKEN",
             });
         }
+        let is_for_operators = |refused: &Refused| {
+            refused.code == "not_allowed" && refused.detail == "only an operator may do this"
+        };
+        if self.token.is_some() && error.downcast_ref::<Refused>().is_some_and(is_for_operators) {
+            return Some(
+                "the token in --token or TASUKI_TOKEN is not an operator's; on the server's \
+                 machine leave it out",
+            );
+        }
         let is_plain = self.server.as_ref().is_some_and(|it| it.value.starts_with("http://"));
         if is_plain && error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse) {
             return Some("the server may want https: --server https://… with --ca-cert FILE");

@@ -22,7 +22,7 @@ pub struct QuestionArgs {
 
 #[derive(Debug, Subcommand)]
 enum QuestionCommand {
-    /// Ask a person or a queue
+    /// Ask a person or a queue; prints the id
     Ask(Box<AskArgs>),
     /// List questions, the newest first; with --mine the oldest first
     List(ListArgs),
@@ -182,6 +182,7 @@ struct AnswerArgs {
 
 /// How an answer is shown.
 enum Shown {
+    Id,
     Question,
     Questions,
     Claim,
@@ -197,6 +198,7 @@ pub async fn run(args: QuestionArgs) -> Result<u8> {
         output::json(&answer);
     } else {
         match shown {
+            Shown::Id => output::line(&text(&answer, "question_id")),
             Shown::Question => question(&answer),
             Shown::Questions => questions(&answer),
             Shown::Claim => claim(&answer),
@@ -219,7 +221,7 @@ fn path(id: &str, action: &str) -> String {
 
 async fn call(client: &Client, command: QuestionCommand, is_json: bool) -> Result<(Call, Shown)> {
     Ok(match command {
-        QuestionCommand::Ask(args) => (Call::post("/v1/questions", args.body()?), Shown::Question),
+        QuestionCommand::Ask(args) => (Call::post("/v1/questions", args.body()?), Shown::Id),
         QuestionCommand::List(args) => (Call::get(args.path()), Shown::Questions),
         QuestionCommand::Show { id, wait } => {
             let wait = wait.map(|wait| format!("?wait={}", percent_encode(&wait)));
@@ -411,6 +413,13 @@ fn question(it: &Value) {
     if it["answer"].is_object() {
         row("answer", given(&it["answer"]));
         row("by", text(&it["answer"], "by"));
+    }
+    if let Some(workers) = it["workers"].as_array().filter(|workers| !workers.is_empty()) {
+        let shown = workers.iter().filter_map(Value::as_str).map(output::clean);
+        row("workers", shown.collect::<Vec<_>>().join(", "));
+    }
+    if it["reference"].is_string() {
+        row("reference", text(it, "reference"));
     }
     if it["continuation"].is_object() {
         let of = &it["continuation"];

@@ -5,6 +5,7 @@ use clap::Args;
 use protocol::time::Time;
 use serde_json::Value;
 
+use super::own_name::own_name;
 use super::question::{id_and_text, until};
 use super::reach::Reach;
 use super::{token, waits};
@@ -53,7 +54,9 @@ pub async fn run(args: TodoArgs) -> Result<u8> {
         output::line("nothing waits");
     } else {
         let now = token::now();
-        let rows = found.iter().map(|handoff| row(handoff, now)).collect();
+        // A terminal of the folder's owner need not be an agent's.
+        let me = own_name(&reached.client).await.ok();
+        let rows = found.iter().map(|handoff| row(handoff, me.as_deref(), now)).collect();
         let header = ["id", "title", "from → to", "waits for", "since", "until", "then"];
         output::list(&header, rows);
     }
@@ -75,7 +78,7 @@ async fn questions(client: &Client) -> Result<Vec<Value>> {
     }
 }
 
-fn row(handoff: &Value, now: Time) -> Vec<String> {
+fn row(handoff: &Value, me: Option<&str>, now: Time) -> Vec<String> {
     if handoff["kind"].is_string() {
         let (id, text) = id_and_text(handoff);
         let of = |name: &str| handoff[name].as_str().map(output::clean);
@@ -98,11 +101,22 @@ fn row(handoff: &Value, now: Time) -> Vec<String> {
         text("handoff_id"),
         text("title"),
         format!("{} → {}", text("from_agent"), text("to_agent")),
-        all.iter().map(waits::who).collect::<Vec<_>>().join("; "),
+        all.iter().map(|wait| who(wait, me)).collect::<Vec<_>>().join("; "),
         when(since),
         when(first.map(|(until, _)| until)),
         then.unwrap_or("–".to_owned()),
     ]
+}
+
+/// As `waits::who`, with `you` for the caller.
+fn who(wait: &Value, me: Option<&str>) -> String {
+    let is_me = me.is_some_and(|me| wait["who"].as_str() == Some(&format!("agent:{me}")));
+    if !is_me {
+        return waits::who(wait);
+    }
+    let mut wait = wait.clone();
+    wait["who"] = "you".into();
+    waits::who(&wait)
 }
 
 #[cfg(test)]
@@ -125,8 +139,10 @@ mod tests {
                 { "who": "coordinator", "for": ["close"], "until": null },
             ],
         });
-        let waits = "agent:b: withdraw, recall of its parts; parts; coordinator: close";
-        let expected = [waits, "1 min ago", "in 15 min", "it escalates"];
-        assert_eq!(row(&handoff, now)[3..], expected);
+        for (me, b) in [(None, "agent:b"), (Some("a"), "agent:b"), (Some("b"), "you")] {
+            let waits = format!("{b}: withdraw, recall of its parts; parts; coordinator: close");
+            let expected = [waits.as_str(), "1 min ago", "in 15 min", "it escalates"];
+            assert_eq!(row(&handoff, me, now)[3..], expected);
+        }
     }
 }

@@ -107,12 +107,20 @@ async fn a_refusal_says_what_the_handoff_waits_for() {
         (&mia, "accept", json!({}), "not_allowed"),
         (&bob, "complete", json!({}), "wrong_state"),
         (&alice, "counter", json!({ "reason": "once more" }), "wrong_state"),
+        (&bob, "accept", json!({ "speed": 1 }), "schema_invalid"),
     ] {
         let path = format!("/v1/handoffs/{id}/{action}");
         let by_http = refused(client, Call::post(path, body.clone())).await.body;
         assert_eq!(by_http["code"], code, "{action}");
         (body["action"], body["handoff_id"]) = (json!(action), json!(id));
         let by_tool = refused(client, Call::post("/v1/acp/handoff", body)).await.body;
+        assert_eq!(by_tool["handoff_id"], json!(id));
+        for member in ["code", "field", "handoff_status"] {
+            assert_eq!(by_tool["error"][member], by_http[member], "{by_tool}");
+        }
+        if code == "schema_invalid" {
+            continue;
+        }
         for answer in [by_http, by_tool] {
             assert_eq!(waits(&answer, "waiting_for"), ["agent:bob: accept, reject"], "{answer}");
         }
@@ -124,6 +132,23 @@ async fn a_refusal_says_what_the_handoff_waits_for() {
     let path = format!("/v1/handoffs/{}/accept", hidden["handoff_id"].as_str().expect("an id"));
     let unseen = refused(&mia, Call::post(path, json!({}))).await;
     assert_eq!((unseen.status, unseen.body.get("waiting_for")), (404, None));
+}
+
+/// A caller that has only this tool reads the package also while an approval is awaited.
+#[tokio::test]
+async fn the_tool_shows_the_package_that_it_accepts() {
+    let server = Server::start();
+    let (_, alice, bob, _) = with_people(&server).await;
+    for (gate, status) in [("none", "accepted"), ("required", "validating")] {
+        let mut offer = offer(gate, "bob");
+        offer["policy"] = json!({ "human_gate": gate });
+        let offered = ok(&alice, Call::post("/v1/handoffs", offer.clone())).await;
+        let accept = json!({ "action": "accept", "handoff_id": offered["handoff_id"] });
+        let accepted = ok(&bob, Call::post("/v1/acp/handoff", accept)).await;
+        assert_eq!(accepted["status"], status);
+        let package = &accepted["handoff"]["package"];
+        assert_eq!(package["context"]["summary"], offer["context"]["summary"], "{accepted}");
+    }
 }
 
 /// An action that begins another handoff says what both wait for. A private part is named only to
@@ -236,7 +261,7 @@ async fn the_command_line_shows_what_is_to_do() {
     assert_eq!(todo(&[]), "nothing waits\n");
     initiate(&alice, "T-1", "bob").await;
     let shown = todo(&[]);
-    assert!(shown.contains("agent:bob: accept, reject"), "{shown}");
+    assert!(shown.contains("you: accept, reject"), "{shown}");
     assert_eq!(todo(&["--overdue"]), "nothing waits\n");
     assert_eq!(todo(&["--for", "agent:alice"]), "nothing waits\n");
     let listed: Value = serde_json::from_str(&todo(&["--json"])).expect("JSON");

@@ -12,7 +12,7 @@ use protocol::handoff::check::Delegation;
 use protocol::handoff::command::Reject;
 use protocol::handoff::edit::OfferEdit;
 use protocol::handoff::progress::ProgressReport;
-use protocol::handoff::{Command, Offer, Status};
+use protocol::handoff::{Command, Offer};
 use protocol::ids::HandoffId;
 use protocol::warning::Warning;
 use schemars::JsonSchema;
@@ -91,6 +91,12 @@ pub struct AcpResponse {
 pub struct AcpError {
     pub code: String,
     pub detail: String,
+    /// The field of the request that is wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// What the problem of the same route adds, such as `unanswered`.
+    #[serde(flatten)]
+    pub facts: Map<String, Value>,
 }
 
 #[derive(Debug, Default, Serialize, JsonSchema)]
@@ -158,6 +164,8 @@ impl IntoResponse for Failure {
             error: Some(AcpError {
                 code: self.problem.code.to_owned(),
                 detail: self.problem.detail.clone(),
+                field: self.problem.field.clone(),
+                facts: self.problem.facts.clone(),
             }),
             metadata: self.done.as_ref().map(metadata),
             waiting_for: self.waiting_for,
@@ -188,7 +196,11 @@ async fn answer(gateway: &Gateway, write: Write<Value>) -> Result<AcpResponse, F
         return Ok(AcpResponse { success: true, dry_run: Some(found), ..AcpResponse::default() });
     }
     let command = command(&action, id, fields, || gateway.engine.new_handoff_id())
-        .map_err(|problem| with_own_fields(problem, &action))?;
+        .map_err(|problem| with_own_fields(problem, &action))
+        .map_err(|problem| Failure {
+            handoff_id: id.map(|id| id.to_string()),
+            ..Failure::from(problem)
+        })?;
     let target = match (id, &command) {
         (Some(id), _) => Target::Existing(id),
         (None, Command::Draft { .. } | Command::Initiate { .. }) => {
@@ -217,10 +229,9 @@ async fn answer(gateway: &Gateway, write: Write<Value>) -> Result<AcpResponse, F
         let (handoff_id, done, waiting_for) = (Some(id), Some(done), waits.own);
         return Err(Failure { problem, handoff_id, done, waiting_for });
     }
-    let is_taken = done.outcome.status == Some(Status::Accepted);
     let handoff = match (action.as_str(), target) {
         // All that the work needs, for a caller that has only this tool.
-        ("accept", Target::Existing(id)) if is_taken => {
+        ("accept", Target::Existing(id)) => {
             Some(Box::new(read::detail(gateway, &asker, id).await?))
         }
         (_, _) => None,

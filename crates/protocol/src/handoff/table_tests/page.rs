@@ -16,6 +16,7 @@ use crate::handoff::derive;
 use crate::handoff::notices::{Form, notices};
 use crate::handoff::state::Handoff;
 use crate::handoff::waits::{Waiter, waits};
+use crate::question::notices::{self as question_notices, Reader};
 use crate::step::Event;
 
 #[test]
@@ -33,7 +34,8 @@ fn the_page_is_what_the_machine_does() {
 }
 
 fn page() -> String {
-    [INTRODUCTION, &moves(), &refusals(), &events(), &derived(), &waited_for(), &told()].join("\n")
+    let told = told() + &told_of_questions();
+    [INTRODUCTION, &moves(), &refusals(), &events(), &derived(), &waited_for(), &told].join("\n")
 }
 
 const INTRODUCTION: &str = r"# Transitions of a handoff
@@ -238,13 +240,8 @@ fn told() -> String {
 }
 
 fn notices_by_event() -> BTreeMap<String, BTreeSet<(String, String)>> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden");
     let mut all: BTreeMap<String, BTreeSet<(String, String)>> = BTreeMap::new();
-    for file in fs::read_dir(folder).expect("golden files") {
-        let text = fs::read_to_string(file.expect("a file").path()).expect("a text");
-        let golden: Value = serde_json::from_str(&text).expect("JSON");
-        let name = golden["name"].as_str().expect("a name");
-        let event = codec::decode(name, 1, &golden["body"].to_string()).expect("an event");
+    for event in golden_events() {
         let Event::Handoff(event) = event else { continue };
         let (from, to) = event.parties();
         let told = notices(&event, "server").into_iter().map(|notice| {
@@ -265,9 +262,50 @@ fn notices_by_event() -> BTreeMap<String, BTreeSet<(String, String)>> {
             };
             (who, format!("`{}`{form}", notice.kind.as_str()))
         });
-        all.entry(name.to_owned()).or_default().extend(told);
+        all.entry(event.name().to_owned()).or_default().extend(told);
     }
     all
+}
+
+/// The same for questions. Of a queue, its humans are told.
+fn told_of_questions() -> String {
+    let mut page =
+        "\nOf a [question](questions.md), the person or the humans of the queue are told, \
+                    and the asker with its workers:\n\n"
+            .to_owned();
+    page.push_str(&header("event", &["asker", "workers", "who is asked"]));
+    let mut all: BTreeMap<&str, [String; 3]> = BTreeMap::new();
+    for event in golden_events() {
+        let Event::Question(event) = event else { continue };
+        let cells = all.entry(event.name()).or_default();
+        for (kind, reader) in question_notices::notices(&event) {
+            let parties = event.parties();
+            let index = match &reader {
+                Reader::Agent(agent) if *agent == parties.asker => 0,
+                Reader::Agent(agent) | Reader::Queue(agent) if *agent == parties.to => 2,
+                Reader::Agent(_) | Reader::Queue(_) => 1,
+            };
+            cells[index] = format!("`{}`", kind.as_str());
+        }
+    }
+    for (name, cells) in all {
+        page.push_str(&line(&format!("`{name}`"), &cells));
+    }
+    page
+}
+
+/// All forms in which an event was ever recorded.
+fn golden_events() -> Vec<Event> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden");
+    let files = fs::read_dir(folder).expect("golden files");
+    files
+        .map(|file| {
+            let text = fs::read_to_string(file.expect("a file").path()).expect("a text");
+            let golden: Value = serde_json::from_str(&text).expect("JSON");
+            let name = golden["name"].as_str().expect("a name");
+            codec::decode(name, 1, &golden["body"].to_string()).expect("an event")
+        })
+        .collect()
 }
 
 fn header(first: &str, columns: &[&str]) -> String {

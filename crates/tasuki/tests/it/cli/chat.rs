@@ -146,6 +146,22 @@ fn the_agent_of_the_demo_is_heard_and_answered_as_it_prints() {
     hana.sees("500 dollars were transferred");
 }
 
+/// The second start shows no token; the owner of the folder needs none.
+#[test]
+fn what_a_later_start_of_the_demo_prints_can_be_pasted() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let serve = "serve --demo --listen 127.0.0.1:0 --data data";
+    Terminal::open(folder.path(), serve).sees("ready url=");
+    let mut server = Terminal::open(folder.path(), serve);
+    server.sees("ready url=");
+    let commands: Vec<_> =
+        server.seen.iter().filter_map(|line| line.trim().strip_prefix("tasuki ")).collect();
+    let [list, hana, ana] = commands[..] else { panic!("three commands: {commands:?}") };
+    Terminal::open(folder.path(), list).sees("Review the retry logic");
+    Terminal::open(folder.path(), hana).sees("you are hana");
+    Terminal::open(folder.path(), ana).sees("Bob: Hello Ana");
+}
+
 #[test]
 fn what_the_demo_prints_can_be_pasted() {
     let folder = tempfile::tempdir().expect("a temporary folder");

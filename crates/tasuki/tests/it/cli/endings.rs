@@ -250,11 +250,18 @@ fn members_are_shown_with_the_roles_of_their_tokens() {
 fn watching_shows_titles_and_refuses_what_there_is_not() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start_on(&folder.path().join("tasuki-data"), |_| {});
-    for agent in ["alice", "bob"] {
-        assert_eq!(run(folder.path(), &format!("token create --agent {agent}")).code, 0);
-    }
+    let [_, bob] = ["alice", "bob"].map(|agent| {
+        let made = run(folder.path(), &format!("token create --agent {agent}"));
+        assert_eq!(made.code, 0);
+        made.stdout
+    });
     let url = server.url.as_str();
     let cases = [
+        (
+            "token create --agent zoe --token BOB",
+            "only an operator may do this\n\
+             hint: the token in --token or TASUKI_TOKEN is not an operator's; ",
+        ),
         (
             "handoff watch --kind handof",
             "--kind: expected the name of events, such as handoff.accepted, or a family, such as \
@@ -282,7 +289,8 @@ fn watching_shows_titles_and_refuses_what_there_is_not() {
         ),
     ];
     for (typed, expected) in cases {
-        let refused = run(folder.path(), &typed.replace("URL", url));
+        let typed = typed.replace("URL", url).replace("BOB", bob.trim_end());
+        let refused = run(folder.path(), &typed);
         assert_eq!(refused.code, 3, "{typed}: {}", refused.stderr);
         let expected = format!("error: {expected}");
         assert!(refused.stderr.starts_with(&expected), "{typed}: {}", refused.stderr);

@@ -302,6 +302,15 @@ async fn the_command_line_asks_answers_and_goes_on() {
     assert!(done.contains("finished") && done.contains("refunded"), "{done}");
     assert_eq!(run(hana, &["todo"]), "nothing waits\n");
 
+    let choice = ["question", "ask", "How much?", "--to", "hana", "--wants", "choose"];
+    let options = ["--option", "all", "--option", "half", "--worker", "w1", "--reference", "r-7"];
+    let asked = run(bot, &[&choice[..], &options].concat());
+    run(hana, &["question", "answer", asked.trim_end(), "--choose", "half"]);
+    let shown = run(bot, &["question", "show", asked.trim_end()]);
+    for said in ["choose: half", "workers", "r-7"] {
+        assert!(shown.contains(said), "{shown}");
+    }
+
     ask_in_a_session(&desk.bot).await;
     assert!(run(hana, &["todo"]).contains("sess_1 --event evt_2"));
     let accept = ["question", "answer", "sess_1", "--event", "evt_2", "--approve"];
