@@ -58,6 +58,7 @@ mod tests {
             assert_eq!(can_be_line(name, body, 3), expected, "{name} {body:?}");
         }
     }
+
     /// Every event of a conversation that was ever written.
     #[test]
     fn a_name_tells_whether_an_event_is_a_line() {
