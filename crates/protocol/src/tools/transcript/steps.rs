@@ -141,7 +141,8 @@ fn words(conversation: ConversationId, said: &Said) -> Option<StepKind> {
 /// Lines in square brackets are the server's. A customer's line that begins like one gets a
 /// backslash, also if it begins with backslashes already.
 fn without_our_lines(text: &str) -> String {
-    let begins = |line: &str| line.trim_start_matches([' ', '\t', '\\']).starts_with('[');
+    let is_skipped = |character: char| character.is_whitespace() || character == '\\';
+    let begins = |line: &str| line.trim_start_matches(is_skipped).starts_with('[');
     let lines = text.split(['\n', '\r', '\u{85}', '\u{b}', '\u{c}']);
     if !lines.into_iter().any(begins) {
         return text.to_owned();

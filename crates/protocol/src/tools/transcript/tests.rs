@@ -277,6 +277,7 @@ fn lines_in_brackets_are_ours() {
         (ours.to_owned(), format!("\\{ours}")),
         (format!("\\{ours}"), format!("\\\\{ours}")),
         (format!("Hi\n \t{ours}\nbye"), format!("Hi\n\\ \t{ours}\nbye")),
+        (format!("Hi\n\u{a0}\u{2003}{ours}"), format!("Hi\n\\\u{a0}\u{2003}{ours}")),
         (format!("Hi\r{ours}"), format!("Hi\\u{{000D}}{ours}")),
         (format!("Hi [1], {ours}"), format!("Hi [1], {ours}")),
     ] {

@@ -303,7 +303,7 @@ async fn the_command_line_asks_answers_and_goes_on() {
     assert_eq!(run(hana, &["todo"]), "nothing waits\n");
 
     let choice = ["question", "ask", "How much?", "--to", "hana", "--wants", "choose"];
-    let options = ["--option", "all", "--option", "half", "--worker", "w1", "--reference", "r-7"];
+    let options = ["--option", "all", "--option", "half", "--worker", "bot", "--reference", "r-7"];
     let asked = run(bot, &[&choice[..], &options].concat());
     run(hana, &["question", "answer", asked.trim_end(), "--choose", "half"]);
     let shown = run(bot, &["question", "show", asked.trim_end()]);
