@@ -229,11 +229,9 @@ async fn answer(gateway: &Gateway, write: Write<Value>) -> Result<AcpResponse, F
         let (handoff_id, done, waiting_for) = (Some(id), Some(done), waits.own);
         return Err(Failure { problem, handoff_id, done, waiting_for });
     }
+    // All that the work needs, for a caller that has only this tool.
     let handoff = match (action.as_str(), target) {
-        // All that the work needs, for a caller that has only this tool.
-        ("accept", Target::Existing(id)) => {
-            Some(Box::new(read::detail(gateway, &asker, id).await?))
-        }
+        ("accept", Target::Existing(id)) => Some(read::detail(gateway, &asker, id).await?),
         (_, _) => None,
     };
     Ok(AcpResponse {
@@ -242,7 +240,7 @@ async fn answer(gateway: &Gateway, write: Write<Value>) -> Result<AcpResponse, F
         new_handoff_id: done.outcome.began.map(|id| id.to_string()),
         status: done.outcome.status.map(|status| status.to_string()),
         metadata: Some(metadata(&done)),
-        handoff,
+        handoff: handoff.map(Box::new),
         waiting_for: waits.own,
         new_waiting_for: waits.began,
         ..AcpResponse::default()

@@ -9,7 +9,8 @@ server=
 declare -A keyboards
 
 begin() {
-    trap 'kill $server $(jobs -p) 2>/dev/null || true' EXIT
+    # Clients first: one whose server is gone writes that into the output of its block.
+    trap 'kill $(jobs -p) $server 2>/dev/null || true' EXIT
     # The innermost command is the first to say that it failed.
     trap '[[ -s "$STEPS/failed" ]] || echo "$BASH_COMMAND" >"$STEPS/failed"' ERR
 }
