@@ -122,7 +122,7 @@ fn every_event_of_the_page_has_a_row() {
     let page = include_str!("../../../../../docs/transitions.md");
     let (_, section) = page.split_once("## Who is told").expect("the page has the section");
     let event = |line: &'static str| line.strip_prefix("| `")?.split('`').next();
-    // The tests of questions play theirs.
+    // `questions::waiting` plays those of questions.
     let of_handoff = |event: &&str| event.starts_with("handoff.");
     let listed: BTreeSet<_> = section.lines().filter_map(event).filter(of_handoff).collect();
     let played: BTreeSet<_> = rows().map(|[event, ..]| event).collect();
