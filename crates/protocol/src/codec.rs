@@ -203,6 +203,7 @@ fn decode_handoff(name: &str, body: &str) -> Result<handoff::Event, String> {
         "handoff.delegated" => read(body).map(handoff::Event::Delegated),
         "handoff.delegation_ended" => read(body).map(handoff::Event::DelegationEnded),
         "handoff.delegation_reopened" => read(body).map(handoff::Event::DelegationReopened),
+        "handoff.delegation_recalled" => read(body).map(handoff::Event::DelegationRecalled),
         "handoff.workq_settled" => read(body).map(handoff::Event::WorkqSettled),
         "handoff.workq_degraded" => read(body).map(handoff::Event::WorkqDegraded),
         _ => Err(UNKNOWN.to_owned()),
@@ -404,6 +405,7 @@ fn encode_handoff(event: &handoff::Event) -> String {
         handoff::Event::Delegated(body) => text(body),
         handoff::Event::DelegationEnded(body) => text(body),
         handoff::Event::DelegationReopened(body) => text(body),
+        handoff::Event::DelegationRecalled(body) => text(body),
         handoff::Event::WorkqSettled(body) => text(body),
         handoff::Event::WorkqDegraded(body) => text(body),
     }

@@ -108,6 +108,7 @@ events! {
     Event::Handoff(HandoffEvent::Delegated(_)) => "handoff.delegated",
     Event::Handoff(HandoffEvent::DelegationEnded(_)) => "handoff.delegation_ended",
     Event::Handoff(HandoffEvent::DelegationReopened(_)) => "handoff.delegation_reopened",
+    Event::Handoff(HandoffEvent::DelegationRecalled(_)) => "handoff.delegation_recalled",
     Event::Handoff(HandoffEvent::WorkqSettled(_)) => "handoff.workq_settled",
     Event::Handoff(HandoffEvent::WorkqDegraded(_)) => "handoff.workq_degraded",
     Event::Agent(agent::Event::Registered(_)) => "agent.registered",

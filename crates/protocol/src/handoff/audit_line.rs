@@ -109,7 +109,8 @@ pub fn lines<'a>(id: HandoffId, event: &'a Event, actor: &'a str, at: Time) -> V
         | Event::SlaWarned(_)
         | Event::Delegated(_)
         | Event::DelegationEnded(_)
-        | Event::DelegationReopened(_) => Vec::new(),
+        | Event::DelegationReopened(_)
+        | Event::DelegationRecalled(_) => Vec::new(),
         Event::Proposed(proposed) => {
             vec![moved(Status::Draft, Status::Proposed), created(id, proposed, at)]
         }

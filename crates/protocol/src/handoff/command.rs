@@ -167,20 +167,11 @@ pub enum Child {
     /// It is done, rejected or closed.
     Ended { child: HandoffId, status: Status },
     /// It was rejected, and is proposed again.
-    Reopened { child: HandoffId, from: AgentId },
+    Reopened { child: HandoffId },
+    /// Its sender asks for it back.
+    Recalled { child: HandoffId },
     /// Another handoff has replaced it.
-    Replaced(Replaced),
-}
-
-/// A part that another handoff has replaced.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Replaced {
-    pub child: HandoffId,
-    pub status: Status,
-    pub by: HandoffId,
-    pub task_id: TaskId,
-    pub from: AgentId,
-    pub to: AgentId,
+    Replaced { child: HandoffId, status: Status, by: HandoffId, task_id: TaskId, to: AgentId },
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::command::{Child, Replaced};
+use super::command::Child;
 use super::package::{Artifact, Package, Policy, TaskKind};
 use super::recall::RECALL;
 use super::state::{Approval, Completing, Handoff, Made, Stage, Terms, Waiting};
@@ -174,21 +174,25 @@ pub fn hold_differs(before: &Handoff, after: &Handoff) -> bool {
 }
 
 /// What the parent of this part must be told, if anything. `successor` is the handoff that replaces
-/// this one, its sender and its target.
+/// this one, and its target.
 pub fn told_parent(
     before: &Made,
     after: &Made,
-    successor: Option<(HandoffId, AgentId, AgentId)>,
+    successor: Option<(HandoffId, AgentId)>,
 ) -> Option<Child> {
     let (child, status) = (after.terms.id, after.stage.status());
     match (before.stage.status().is_active(), status.is_active(), successor) {
-        (true, false, Some((by, from, to))) => {
+        (true, false, Some((by, to))) => {
             let task_id = after.terms.task_id.clone();
-            Some(Child::Replaced(Replaced { child, status, by, task_id, from, to }))
+            Some(Child::Replaced { child, status, by, task_id, to })
         }
         (true, false, None) => Some(Child::Ended { child, status }),
-        (false, true, _) => Some(Child::Reopened { child, from: after.terms.from.clone() }),
-        (true, true, _) | (false, false, _) => None,
+        (false, true, _) => Some(Child::Reopened { child }),
+        (true, true, _) => {
+            let is_recalled = before.recall.is_none() && after.recall.is_some();
+            is_recalled.then_some(Child::Recalled { child })
+        }
+        (false, false, _) => None,
     }
 }
 

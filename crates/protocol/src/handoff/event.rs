@@ -50,6 +50,7 @@ pub enum Event {
     Delegated(Delegated),
     DelegationEnded(DelegationEnded),
     DelegationReopened(DelegationReopened),
+    DelegationRecalled(DelegationRecalled),
     WorkqSettled(WorkqSettled),
     WorkqDegraded(WorkqDegraded),
 }
@@ -267,9 +268,6 @@ pub struct Delegated {
     pub child: HandoffId,
     pub child_task: TaskId,
     pub child_to: AgentId,
-    /// The sender of the part, if it is not the owner of the whole: the part was reassigned.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub child_from: Option<AgentId>,
 }
 
 /// A delegated part is done, rejected or closed.
@@ -285,9 +283,13 @@ pub struct DelegationEnded {
 pub struct DelegationReopened {
     pub parties: Parties,
     pub child: HandoffId,
-    /// The sender of the part, if it is not the owner of the whole.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub child_from: Option<AgentId>,
+}
+
+/// The owner asked for a delegated part back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DelegationRecalled {
+    pub parties: Parties,
+    pub child: HandoffId,
 }
 
 /// A coordinator gave a stage, or its recall, more time; it can be overdue again.
@@ -374,6 +376,7 @@ impl Event {
             Event::Delegated(it) => &it.parties,
             Event::DelegationEnded(it) => &it.parties,
             Event::DelegationReopened(it) => &it.parties,
+            Event::DelegationRecalled(it) => &it.parties,
             Event::WorkqSettled(it) => &it.parties,
             Event::WorkqDegraded(it) => &it.parties,
         };
@@ -409,6 +412,7 @@ impl Event {
             Event::Delegated(_) => "handoff.delegated",
             Event::DelegationEnded(_) => "handoff.delegation_ended",
             Event::DelegationReopened(_) => "handoff.delegation_reopened",
+            Event::DelegationRecalled(_) => "handoff.delegation_recalled",
             Event::WorkqSettled(_) => "handoff.workq_settled",
             Event::WorkqDegraded(_) => "handoff.workq_degraded",
         }

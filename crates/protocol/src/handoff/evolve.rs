@@ -16,7 +16,7 @@ use super::state::{
 };
 use super::workq::{Way, Workq};
 use crate::handoff::status::Status;
-use crate::ids::{AgentId, HandoffId};
+use crate::ids::HandoffId;
 use crate::ledger::BadHistory;
 use crate::time::Time;
 
@@ -189,7 +189,10 @@ impl Work<'_> {
             }
             (
                 Stage::Activated(waiting),
-                Event::Delegated(_) | Event::DelegationEnded(_) | Event::DelegationReopened(_),
+                Event::Delegated(_)
+                | Event::DelegationEnded(_)
+                | Event::DelegationReopened(_)
+                | Event::DelegationRecalled(_),
             ) => {
                 let had_parts = !self.delegations.open.is_empty();
                 self.delegations.follow(event);
@@ -224,20 +227,18 @@ impl Delegations {
     fn follow(&mut self, event: &Event) {
         if let Event::Delegated(delegated) = event {
             self.count += 1;
-            self.add(delegated.child, delegated.child_from.as_ref());
+            self.open.push(delegated.child);
         }
         if let Event::DelegationEnded(ended) = event {
             self.open.retain(|child| *child != ended.child);
-            self.of_others.remove(&ended.child);
+            self.recalled.retain(|child| *child != ended.child);
         }
         if let Event::DelegationReopened(reopened) = event {
-            self.add(reopened.child, reopened.child_from.as_ref());
+            self.open.push(reopened.child);
         }
-    }
-
-    fn add(&mut self, child: HandoffId, from: Option<&AgentId>) {
-        self.open.push(child);
-        self.of_others.extend(from.map(|from| (child, from.clone())));
+        if let Event::DelegationRecalled(recalled) = event {
+            self.recalled.push(recalled.child);
+        }
     }
 }
 

@@ -102,13 +102,14 @@ fn of_event(event: &Event) -> Vec<Notice> {
         // The rejection that follows a refusal, and the completion that follows a confirmation,
         // are told.
         Event::Refused(_) | Event::Confirmed(_) => Vec::new(),
-        // They concern no one yet, or the server alone.
+        // They concern no one yet, or the server alone, or those told by the part itself.
         Event::Drafted(_)
         | Event::ValidationStarted(_)
         | Event::Checked(_)
         | Event::CompletionStarted(_)
         | Event::CompletionChecked(_)
         | Event::DelegationReopened(_)
+        | Event::DelegationRecalled(_)
         | Event::WorkqSettled(_) => Vec::new(),
     }
 }

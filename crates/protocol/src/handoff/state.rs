@@ -1,7 +1,5 @@
 //! The states of a handoff. Each carries exactly the data that exists in it.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use super::artifact::Seen;
@@ -100,9 +98,9 @@ pub struct Delegations {
     /// Those that are not done, rejected or closed; at most
     /// [`super::decide::OPEN_DELEGATIONS_MAX`].
     pub open: Vec<HandoffId>,
-    /// The senders of those open parts whose sender is not the owner of the whole.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub of_others: BTreeMap<HandoffId, AgentId>,
+    /// Those of them that the owner has asked back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recalled: Vec<HandoffId>,
 }
 
 /// What was agreed on when the handoff was proposed. Never changes afterwards.

@@ -5,7 +5,7 @@
 use std::str::FromStr;
 
 use super::derive::{clocked, due};
-use super::state::{Approval, Draft, Handoff, Made, REVISIONS_MAX, Stage};
+use super::state::{Approval, Delegations, Draft, Handoff, Made, REVISIONS_MAX, Stage};
 use crate::agent::Kind;
 use crate::caller::{Caller, Role};
 use crate::ids::{AgentId, HandoffId};
@@ -137,44 +137,32 @@ fn escalated(since: Time, actions: &'static [&'static str]) -> Wait {
 }
 
 /// The owner is asked to give the task back, unless it completes it first. While parts of it are
-/// under way, those that sent them take these back before.
-fn recalled(made: &Made) -> Vec<Wait> {
-    let Some(recall) = &made.recall else { return Vec::new() };
+/// under way, the owner takes these back before.
+fn recalled(made: &Made) -> Option<Wait> {
+    let recall = made.recall.as_ref()?;
     let then = if recall.escalated { Then::Escalated } else { Then::Escalates };
     let until = Some(recall.until);
-    let wait = |who, actions, parts| {
-        let who = Waiter::Agent(who);
-        Wait { who, actions, parts, since: recall.since, until, then }
-    };
+    let parts = to_take_back(made);
     let actions: &'static [&'static str] = match made.stage {
-        Stage::Activated(_) if has_open_parts(made) => {
-            let senders = senders_of_parts(made).into_iter();
-            return senders.map(|(who, parts)| wait(who, &["withdraw", "recall"], parts)).collect();
-        }
+        Stage::Activated(_) if !parts.is_empty() => &["withdraw", "recall"],
+        // The owner has asked for all of them, and waits for them as the handoff does.
+        Stage::Activated(_) if has_open_parts(made) => return None,
         Stage::Accepted(_) => &["reject", "activate"],
         Stage::Activated(_) | Stage::Completing(_) => &["reject", "complete"],
         Stage::Proposed(_)
         | Stage::Validating(_)
         | Stage::Rejected { .. }
         | Stage::Completed { .. }
-        | Stage::Closed { .. } => return Vec::new(),
+        | Stage::Closed { .. } => return None,
     };
-    vec![wait(made.terms.to.clone(), actions, Vec::new())]
+    let who = Waiter::Agent(made.terms.to.clone());
+    Some(Wait { who, actions, parts, since: recall.since, until, then })
 }
 
-/// The open parts by their senders, the owner of the whole first.
-fn senders_of_parts(made: &Made) -> Vec<(AgentId, Vec<HandoffId>)> {
-    let delegations = &made.delegations;
-    let sender = |part: &HandoffId| delegations.of_others.get(part).unwrap_or(&made.terms.to);
-    let mut all = vec![(made.terms.to.clone(), Vec::new())];
-    for part in &delegations.open {
-        match all.iter_mut().find(|(who, _)| who == sender(part)) {
-            Some((_, parts)) => parts.push(*part),
-            None => all.push((sender(part).clone(), vec![*part])),
-        }
-    }
-    all.retain(|(_, parts)| !parts.is_empty());
-    all
+/// The open parts that the owner has not asked back yet.
+fn to_take_back(made: &Made) -> Vec<HandoffId> {
+    let Delegations { open, recalled, .. } = &made.delegations;
+    open.iter().filter(|part| !recalled.contains(part)).copied().collect()
 }
 
 /// Who moves a stage whose clock is running, and how. The owner of a recalled task is asked by the

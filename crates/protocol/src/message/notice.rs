@@ -13,7 +13,7 @@ use crate::handoff::package::Priority;
 use crate::handoff::sla::SlaStage;
 use crate::handoff::state::Note;
 use crate::handoff::waits;
-use crate::ids::{ConversationId, HandoffId};
+use crate::ids::{AgentId, ConversationId, HandoffId};
 
 /// A notice must fit into a payload with all its fields. It points to the handoff, which has the
 /// whole text.
@@ -56,7 +56,28 @@ pub fn of_conversation(id: ConversationId, event: &conversation::Event) -> Optio
 
 /// The notice that an event of a handoff causes, if it does.
 pub fn of(id: HandoffId, event: &Event, handoff: &Handoff) -> Option<Outgoing> {
-    let (kind, to, priority, says) = match event {
+    let (kind, to, priority, says) = told(event, handoff)?;
+    let mut payload = Map::new();
+    let mut say = |name: &str, value: String| payload.insert(name.to_owned(), Value::String(value));
+    say("handoff_id", id.to_string());
+    let task = handoff.task_id().map(|task| ("task_id", task.to_string()));
+    for (name, value) in task.into_iter().chain(says) {
+        say(name, value);
+    }
+    Some(Outgoing {
+        to: vec![Address::Agent(to)],
+        thread_id: Some(handoff.thread_id().clone()),
+        kind: Some(kind),
+        priority,
+        payload,
+        ..Outgoing::default()
+    })
+}
+
+type Says = Vec<(&'static str, String)>;
+
+fn told(event: &Event, handoff: &Handoff) -> Option<(Kind, AgentId, Priority, Says)> {
+    let told = match event {
         Event::Rejected(rejected) => {
             (Kind::SystemError, rejected.parties.from.clone(), Priority::Normal, why(rejected))
         }
@@ -106,32 +127,19 @@ pub fn of(id: HandoffId, event: &Event, handoff: &Handoff) -> Option<Outgoing> {
         | Event::Delegated(_)
         | Event::DelegationEnded(_)
         | Event::DelegationReopened(_)
+        | Event::DelegationRecalled(_)
         | Event::WorkqSettled(_)
         | Event::WorkqDegraded(_) => return None,
     };
-    let mut payload = Map::new();
-    let mut say = |name: &str, value: String| payload.insert(name.to_owned(), Value::String(value));
-    say("handoff_id", id.to_string());
-    let task = handoff.task_id().map(|task| ("task_id", task.to_string()));
-    for (name, value) in task.into_iter().chain(says) {
-        say(name, value);
-    }
-    Some(Outgoing {
-        to: vec![Address::Agent(to)],
-        thread_id: Some(handoff.thread_id().clone()),
-        kind: Some(kind),
-        priority,
-        payload,
-        ..Outgoing::default()
-    })
+    Some(told)
 }
 
 /// The time is part of a stored message, so it has the stored form.
-fn until_when(warned: &SlaWarned) -> Vec<(&'static str, String)> {
+fn until_when(warned: &SlaWarned) -> Says {
     vec![("stage", warned.stage.as_str().to_owned()), ("due", warned.due.to_stored_string())]
 }
 
-fn why(rejected: &Rejected) -> Vec<(&'static str, String)> {
+fn why(rejected: &Rejected) -> Says {
     let fix = rejected.suggested_fix.as_deref();
     let mut says =
         vec![("reason", rejected.reason.to_string()), ("detail", excerpt(&rejected.detail))];
@@ -140,12 +148,12 @@ fn why(rejected: &Rejected) -> Vec<(&'static str, String)> {
 }
 
 /// The sender of the task is the first who can confirm that it is done.
-fn to_confirm() -> Vec<(&'static str, String)> {
+fn to_confirm() -> Says {
     vec![("completion", "reported as done; confirm or dispute it".to_owned())]
 }
 
 /// The escalation notification of the ACP design.
-fn to_do(escalated: &Escalated, handoff: &Handoff) -> Vec<(&'static str, String)> {
+fn to_do(escalated: &Escalated, handoff: &Handoff) -> Says {
     let has_parts = match handoff {
         Handoff::Made(made) => waits::has_open_parts(made),
         Handoff::Draft(_) | Handoff::Discarded { .. } => false,

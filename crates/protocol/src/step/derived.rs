@@ -327,13 +327,13 @@ pub(super) fn to_files(
     references::refer(&stream.subject, command, events, package, then)
 }
 
-/// The handoff that replaces another one, its sender and its target.
-fn successor(then: &[(Subject, Command)]) -> Option<(HandoffId, AgentId, AgentId)> {
+/// The handoff that replaces another one, and its target.
+fn successor(then: &[(Subject, Command)]) -> Option<(HandoffId, AgentId)> {
     then.iter().find_map(|(subject, command)| {
         let Subject::Handoff(id) = subject else { return None };
         let Command::Handoff(handoff::Command::Follow(follow)) = command else { return None };
         follow.replaces?;
-        Some((*id, follow.from.clone(), follow.offer.to_agent.clone()?))
+        Some((*id, follow.offer.to_agent.clone()?))
     })
 }
 

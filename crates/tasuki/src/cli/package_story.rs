@@ -42,8 +42,6 @@ fn either(actions: &[String]) -> String {
 fn next_step(handoff: &Value, entries: &[Value]) -> Option<String> {
     let text = |name: &str| clean(handoff[name].as_str().unwrap_or("–"));
     let (from, to) = (text("from_agent"), text("to_agent"));
-    let parts = handoff["open_delegations"].as_array().into_iter().flatten();
-    let parts: Vec<_> = parts.filter_map(Value::as_str).map(clean).collect();
     Some(match handoff["status"].as_str()? {
         "draft" => format!("{from} to propose it"),
         "proposed" if handoff["approval"] == "wanted" => {
@@ -55,9 +53,14 @@ fn next_step(handoff: &Value, entries: &[Value]) -> Option<String> {
             if handoff["recall"].is_object() && handoff["completing"].is_null() =>
         {
             let complete = if text("status") == "activated" { " or complete it" } else { "" };
-            match parts[..] {
-                [] => format!("{to} to give it back{complete}"),
-                _ => format!("{to} to take back its parts first: {}", parts.join(", ")),
+            let asked_back = waiting(handoff, |wait| is_for(wait, "recall"));
+            let waits_for_parts = waiting(handoff, |wait| wait["who"] == "parts");
+            match (asked_back, waits_for_parts) {
+                (Some(wait), _) => {
+                    format!("{to} to take back its parts first{}", named_parts(wait))
+                }
+                (None, Some(wait)) => format!("its parts{}", named_parts(wait)),
+                (None, None) => format!("{to} to give it back{complete}"),
             }
         }
         "accepted" => format!("{to} to start the work"),
@@ -69,10 +72,12 @@ fn next_step(handoff: &Value, entries: &[Value]) -> Option<String> {
             Some("unconfirmed") => {
                 format!("someone other than {to} to confirm or dispute that it is done")
             }
-            Some(_) | None if !parts.is_empty() => format!("its parts: {}", parts.join(", ")),
-            Some(_) | None => format!("{to} to complete it"),
+            Some(_) | None => match waiting(handoff, |wait| wait["who"] == "parts") {
+                Some(wait) => format!("its parts{}", named_parts(wait)),
+                None => format!("{to} to complete it"),
+            },
         },
-        "rejected" if may_be_proposed_again(handoff) => {
+        "rejected" if waiting(handoff, |wait| is_for(wait, "counter")).is_some() => {
             format!("{from} to propose it again or close it")
         }
         "rejected" => format!("{from} to close it"),
@@ -81,11 +86,20 @@ fn next_step(handoff: &Value, entries: &[Value]) -> Option<String> {
     })
 }
 
-fn may_be_proposed_again(handoff: &Value) -> bool {
-    let mut all = handoff["waiting_for"].as_array().into_iter().flatten();
-    all.any(|wait| {
-        wait["for"].as_array().is_some_and(|actions| actions.contains(&"counter".into()))
-    })
+/// The first entry of `waiting_for` of this kind.
+fn waiting(handoff: &Value, is_wanted: impl Fn(&Value) -> bool) -> Option<&Value> {
+    handoff["waiting_for"].as_array().into_iter().flatten().find(|wait| is_wanted(wait))
+}
+
+fn is_for(wait: &Value, action: &str) -> bool {
+    wait["for"].as_array().is_some_and(|actions| actions.contains(&action.into()))
+}
+
+/// The parts that a wait is about, as far as the reader may know them.
+fn named_parts(wait: &Value) -> String {
+    let parts = wait["parts"].as_array().into_iter().flatten();
+    let parts: Vec<_> = parts.filter_map(Value::as_str).map(clean).collect();
+    if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) }
 }
 
 /// What the gate waits for, by its last event.
@@ -286,10 +300,22 @@ mod tests {
                 "waiting_for": waiting_for });
             assert_eq!(waits_for(&handoff, &[]).as_deref(), Some(expected), "{status}");
         }
-        let whole = json!({ "status": "activated", "to_agent": "bob", "recall": {},
-            "open_delegations": ["h2"] });
-        let expected = "bob to take back its parts first: h2";
-        assert_eq!(waits_for(&whole, &[]).as_deref(), Some(expected));
+        let parts = json!({ "who": "parts", "for": [], "parts": ["h2", "h3"] });
+        let hidden = json!({ "who": "parts", "for": [] });
+        let ask =
+            |parts| json!({ "who": "agent:bob", "for": ["withdraw", "recall"], "parts": parts });
+        let recall = json!({ "escalated": false });
+        let wholes = [
+            (json!([ask(json!(["h2"])), parts]), "bob to take back its parts first: h2"),
+            (json!([ask(json!([])), hidden]), "bob to take back its parts first"),
+            (json!([parts]), "its parts: h2, h3"),
+            (json!([hidden]), "its parts"),
+        ];
+        for (waiting_for, expected) in wholes {
+            let handoff = json!({ "status": "activated", "to_agent": "bob", "recall": recall,
+                "waiting_for": waiting_for });
+            assert_eq!(waits_for(&handoff, &[]).as_deref(), Some(expected));
+        }
         let wanted = json!({ "status": "proposed", "approval": "wanted", "to_agent": "bob" });
         let expected = "a human to approve or refuse it, and bob to accept or reject it";
         assert_eq!(waits_for(&wanted, &[]).as_deref(), Some(expected));

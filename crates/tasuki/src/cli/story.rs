@@ -268,6 +268,10 @@ fn negotiation(event: &str, actor: &str, data: &Value) -> String {
             let child = clean(data["child"].as_str().unwrap_or_default());
             format!("the part {child} was proposed again")
         }
+        "handoff.delegation_recalled" => {
+            let child = clean(data["child"].as_str().unwrap_or_default());
+            format!("{actor} asked for the part {child} back")
+        }
         "handoff.sla_extended" => {
             let stage = match data["recall_only"] == true {
                 true => "the recall".to_owned(),

@@ -209,6 +209,7 @@ impl Active {
             | HandoffEvent::Delegated(_)
             | HandoffEvent::DelegationEnded(_)
             | HandoffEvent::DelegationReopened(_)
+            | HandoffEvent::DelegationRecalled(_)
             | HandoffEvent::WorkqSettled(_)
             | HandoffEvent::WorkqDegraded(_) => {}
         }
@@ -243,6 +244,7 @@ fn title(event: &HandoffEvent) -> Option<&str> {
         | HandoffEvent::Delegated(_)
         | HandoffEvent::DelegationEnded(_)
         | HandoffEvent::DelegationReopened(_)
+        | HandoffEvent::DelegationRecalled(_)
         | HandoffEvent::WorkqSettled(_)
         | HandoffEvent::WorkqDegraded(_) => None,
     }

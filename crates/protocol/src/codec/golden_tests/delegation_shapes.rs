@@ -3,7 +3,8 @@
 use super::handoff_shapes::{agent, parties, proposed, time};
 use crate::handoff::Status;
 use crate::handoff::event::{
-    Closed, Delegated, DelegationEnded, DelegationReopened, Event as HandoffEvent, Proposed,
+    Closed, Delegated, DelegationEnded, DelegationRecalled, DelegationReopened,
+    Event as HandoffEvent, Proposed,
 };
 use crate::ids::HandoffId;
 
@@ -34,17 +35,6 @@ pub fn delegation_shapes() -> Vec<(&'static str, HandoffEvent)> {
                 child,
                 child_task: "task-1.1".parse().expect("a task id"),
                 child_to: agent("ann"),
-                child_from: None,
-            }),
-        ),
-        (
-            "of_another",
-            HandoffEvent::Delegated(Delegated {
-                parties: parties(),
-                child,
-                child_task: "task-1.1".parse().expect("a task id"),
-                child_to: agent("ann"),
-                child_from: Some(agent("tim")),
             }),
         ),
         (
@@ -57,19 +47,11 @@ pub fn delegation_shapes() -> Vec<(&'static str, HandoffEvent)> {
         ),
         (
             "least",
-            HandoffEvent::DelegationReopened(DelegationReopened {
-                parties: parties(),
-                child,
-                child_from: None,
-            }),
+            HandoffEvent::DelegationReopened(DelegationReopened { parties: parties(), child }),
         ),
         (
-            "of_another",
-            HandoffEvent::DelegationReopened(DelegationReopened {
-                parties: parties(),
-                child,
-                child_from: Some(agent("tim")),
-            }),
+            "least",
+            HandoffEvent::DelegationRecalled(DelegationRecalled { parties: parties(), child }),
         ),
     ]
 }

@@ -10,8 +10,8 @@ use super::{agent, parties, task, text, texts, time};
 use crate::handoff::Status;
 use crate::handoff::edit::Difference;
 use crate::handoff::event::{
-    Delegated, DelegationEnded, DelegationReopened, Event as HandoffEvent, Progressed, Recalled,
-    WorkqDegraded, WorkqSettled,
+    Delegated, DelegationEnded, DelegationRecalled, DelegationReopened, Event as HandoffEvent,
+    Progressed, Recalled, WorkqDegraded, WorkqSettled,
 };
 use crate::handoff::package::Policy;
 use crate::handoff::progress::{ProgressReport, ProgressStep};
@@ -24,21 +24,22 @@ pub fn work() -> impl Strategy<Value = HandoffEvent> {
 }
 
 fn delegations() -> impl Strategy<Value = HandoffEvent> {
-    let delegated = (parties(), handoff(), task(), agent(), option::of(agent())).prop_map(
-        |(parties, child, child_task, child_to, child_from)| {
-            let delegated = Delegated { parties, child, child_task, child_to, child_from };
-            HandoffEvent::Delegated(delegated)
+    let delegated = (parties(), handoff(), task(), agent()).prop_map(
+        |(parties, child, child_task, child_to)| {
+            HandoffEvent::Delegated(Delegated { parties, child, child_task, child_to })
         },
     );
     let status = select(Status::ALL.to_vec());
     let ended = (parties(), handoff(), status).prop_map(|(parties, child, status)| {
         HandoffEvent::DelegationEnded(DelegationEnded { parties, child, status })
     });
-    let from = option::of(agent());
-    let reopened = (parties(), handoff(), from).prop_map(|(parties, child, child_from)| {
-        HandoffEvent::DelegationReopened(DelegationReopened { parties, child, child_from })
+    let reopened = (parties(), handoff()).prop_map(|(parties, child)| {
+        HandoffEvent::DelegationReopened(DelegationReopened { parties, child })
     });
-    prop_oneof![delegated, ended, reopened]
+    let recalled = (parties(), handoff()).prop_map(|(parties, child)| {
+        HandoffEvent::DelegationRecalled(DelegationRecalled { parties, child })
+    });
+    prop_oneof![delegated, ended, reopened, recalled]
 }
 
 pub fn handoff() -> impl Strategy<Value = HandoffId> {

@@ -6,12 +6,14 @@ use crate::facts::Context;
 use crate::handoff::command::{Child, Command, Follow};
 use crate::handoff::derive;
 use crate::handoff::edit::{self, PolicyEdit};
-use crate::handoff::event::{Delegated, DelegationEnded, DelegationReopened, Event};
+use crate::handoff::event::{
+    Delegated, DelegationEnded, DelegationRecalled, DelegationReopened, Event,
+};
 use crate::handoff::gate::read_package;
 use crate::handoff::package::{Offer, Policy};
 use crate::handoff::state::{Handoff, Made, Stage, Terms};
 use crate::handoff::status::Status;
-use crate::ids::{AgentId, HandoffId, TaskId};
+use crate::ids::{HandoffId, TaskId};
 use crate::rejection::{PARTS_AT_AN_END, Rejection};
 
 /// An owner with more open parts needs a plan, not another part.
@@ -43,8 +45,7 @@ pub fn decide(
         replaces: None,
         agreed: None,
     };
-    let delegated =
-        Delegated { parties: parties(made), child, child_task, child_to, child_from: None };
+    let delegated = Delegated { parties: parties(made), child, child_task, child_to };
     Ok(Decision::event(Event::Delegated(delegated)).then(child, Command::Follow(Box::new(follow))))
 }
 
@@ -55,14 +56,19 @@ pub fn child(state: Option<&Handoff>, child: &Child) -> Result<Decision, Rejecti
         Event::DelegationEnded(DelegationEnded { parties: parties(made), child, status })
     };
     let is_open = |child| made.delegations.open.contains(child);
-    let other_than_owner = |from: &AgentId| Some(from.clone()).filter(|it| *it != made.terms.to);
     match child {
-        Child::Reopened { child, from } => {
+        Child::Reopened { child } => {
             check_may_reopen(made)?;
             check_has_room(made, "counter")?;
-            let (parties, child_from) = (parties(made), other_than_owner(from));
-            let reopened = DelegationReopened { parties, child: *child, child_from };
+            let reopened = DelegationReopened { parties: parties(made), child: *child };
             Ok(Decision::event(Event::DelegationReopened(reopened)))
+        }
+        Child::Recalled { child } => {
+            if !is_open(child) {
+                return Ok(Decision::default());
+            }
+            let recalled = DelegationRecalled { parties: parties(made), child: *child };
+            Ok(Decision::event(Event::DelegationRecalled(recalled)))
         }
         // A parent that has ended waits for nothing.
         Child::Ended { child, status } => match made.stage {
@@ -76,17 +82,15 @@ pub fn child(state: Option<&Handoff>, child: &Child) -> Result<Decision, Rejecti
             | Stage::Completed { .. }
             | Stage::Closed { .. } => Ok(Decision::default()),
         },
-        Child::Replaced(replaced) => match made.stage {
-            Stage::Activated(_) if is_open(&replaced.child) => {
+        Child::Replaced { child, status, by, task_id, to } => match made.stage {
+            Stage::Activated(_) if is_open(child) => {
                 let delegated = Delegated {
                     parties: parties(made),
-                    child: replaced.by,
-                    child_task: replaced.task_id.clone(),
-                    child_to: replaced.to.clone(),
-                    child_from: other_than_owner(&replaced.from),
+                    child: *by,
+                    child_task: task_id.clone(),
+                    child_to: to.clone(),
                 };
-                let ended = ended(replaced.child, replaced.status);
-                Ok(Decision::events([ended, Event::Delegated(delegated)]))
+                Ok(Decision::events([ended(*child, *status), Event::Delegated(delegated)]))
             }
             Stage::Activated(_)
             | Stage::Proposed(_)

@@ -72,14 +72,17 @@ fn under_way(handoff: &Handoff) -> Result<&Made, Rejection> {
     }
 }
 
-/// The handoff that replaces this one: from the current owner of the task.
+/// The handoff that replaces this one: from the current owner of the task. The owner of a whole
+/// stays the sender of its parts, so that it alone takes them back.
 fn follow(made: &Made, reassign: &Reassign, context: Context<'_>) -> Result<Follow, Rejection> {
     let terms = &made.terms;
     let gone = Rejection::NotFound { what: "package content" };
     let package = read_package(context.facts.document.as_deref()).ok_or(gone)?;
     let from = match made.stage {
-        Stage::Activated(_) | Stage::Completing(_) => terms.to.clone(),
-        Stage::Proposed(_)
+        Stage::Activated(_) | Stage::Completing(_) if terms.parent.is_none() => terms.to.clone(),
+        Stage::Activated(_)
+        | Stage::Completing(_)
+        | Stage::Proposed(_)
         | Stage::Validating(_)
         | Stage::Accepted(_)
         | Stage::Rejected { .. }

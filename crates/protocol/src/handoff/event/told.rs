@@ -63,6 +63,7 @@ impl Event {
             | Event::Delegated(_)
             | Event::DelegationEnded(_)
             | Event::DelegationReopened(_)
+            | Event::DelegationRecalled(_)
             | Event::WorkqSettled(_)
             | Event::WorkqDegraded(_) => None,
         }
@@ -75,6 +76,7 @@ impl Event {
             Event::Delegated(it) => About::Part(it.child),
             Event::DelegationEnded(it) => About::Part(it.child),
             Event::DelegationReopened(it) => About::Part(it.child),
+            Event::DelegationRecalled(it) => About::Part(it.child),
             Event::Proposed(_)
             | Event::ValidationStarted(_)
             | Event::VerificationUnavailable(_)
@@ -130,6 +132,7 @@ impl Event {
             | Event::Delegated(_)
             | Event::DelegationEnded(_)
             | Event::DelegationReopened(_)
+            | Event::DelegationRecalled(_)
             | Event::WorkqSettled(_)
             | Event::WorkqDegraded(_) => false,
         }
@@ -176,6 +179,7 @@ impl Event {
             | Event::Delegated(_)
             | Event::DelegationEnded(_)
             | Event::DelegationReopened(_)
+            | Event::DelegationRecalled(_)
             | Event::WorkqSettled(_)
             | Event::WorkqDegraded(_) => return None,
         })

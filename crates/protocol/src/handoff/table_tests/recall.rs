@@ -304,9 +304,9 @@ fn an_owner_with_open_parts_is_waited_for_until_the_limit_of_the_recall() {
     assert_eq!(shown(&world), [owner, coordinator]);
 }
 
-/// After a coordinator reassigned a part that had begun, its first owner is its sender.
+/// Also after a coordinator reassigned a part that had begun.
 #[test]
-fn the_senders_of_parts_are_asked_to_take_them_back() {
+fn the_owner_of_the_whole_takes_its_parts_back() {
     let mut world = World::new();
     for line in [
         "sender initiate h1",
@@ -316,6 +316,8 @@ fn the_senders_of_parts_are_asked_to_take_them_back() {
         "helper accept h2",
         "helper activate h2",
         "coordinator reassign h2 as=h3 to=third",
+        "target delegate h1 as=h4 to_agent=other",
+        "other accept h4",
         "sender recall h1",
     ] {
         world.play(line);
@@ -325,9 +327,16 @@ fn the_senders_of_parts_are_asked_to_take_them_back() {
         let one = all.iter().map(|wait| format!("{} {:?}", wait.who.describe(), wait.actions));
         one.collect::<Vec<_>>()
     };
-    assert_eq!(shown(&world), [r#"agent:helper ["withdraw", "recall"]"#, "parts []"]);
-    assert_eq!(world.play("target withdraw h3"), "not_allowed");
-    world.play("helper withdraw h3");
+    let asked = r#"agent:target ["withdraw", "recall"]"#;
+    assert_eq!(shown(&world), [asked, "parts []"]);
+    for former_owner in ["helper withdraw h3", "helper recall h3"] {
+        assert_eq!(world.play(former_owner), "not_allowed");
+    }
+    world.play("target recall h4");
+    assert_eq!(shown(&world), [asked, "parts []"], "the other part is not asked back");
+    world.play("target withdraw h3");
+    assert_eq!(shown(&world), ["parts []"], "the owner has asked for all parts");
+    world.play("other reject h4");
     assert_eq!(shown(&world), [r#"agent:target ["reject", "complete"]"#]);
 }
 

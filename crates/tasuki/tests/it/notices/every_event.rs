@@ -78,6 +78,7 @@ const ROWS: &str = r"
     handoff.closed                   | at work                                      | cora reassign olaf    | alice: reassigned; bob: reassigned; olaf: proposed
     handoff.delegated                | at work                                      | bob delegate olaf     | alice: delegated; olaf: proposed
     handoff.delegation_ended         | at work, bob delegate olaf                   | olaf reject part      | bob: part_ended, message system.error
+    handoff.delegation_recalled      | at work, bob delegate olaf, olaf accept part | bob recall part       | olaf: recalled
     handoff.delegation_reopened      | at work, bob delegate olaf, olaf reject part | bob counter part      | olaf: countered
     handoff.sla_warned               | alice initiate warned                        | time 4                | bob: message status.update
     handoff.escalated                | alice initiate                               | time 5                | cora: message status.blocked; root: message status.blocked
