@@ -81,18 +81,20 @@ impl Share {
             && buckets.into_iter().all(|bucket| bucket.is_full(now))
     }
 
-    /// Refuses what would not fit.
+    /// Refuses what would not fit beside what is stored and what uploads have reserved.
     pub fn check_stored(
         &self,
         limits: &Limits,
         quota: Quota,
+        reserved: u64,
         n_bytes: u64,
     ) -> Result<(), Rejection> {
         let Some(limit_kib) = limits.counted(quota) else { return Ok(()) };
-        if self.stored_bytes.saturating_add(n_bytes) <= limit_kib * KIB {
+        let taken = self.stored_bytes.saturating_add(reserved);
+        if taken.saturating_add(n_bytes) <= limit_kib * KIB {
             return Ok(());
         }
-        let (limit, used) = (limits.of(quota).unwrap_or_default(), self.stored_bytes / MIB);
+        let (limit, used) = (limits.of(quota).unwrap_or_default(), taken / MIB);
         Err(Rejection::QuotaFull { quota, limit, used })
     }
 

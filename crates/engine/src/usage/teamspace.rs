@@ -215,8 +215,7 @@ impl TeamspaceUsage {
         now: Time,
     ) -> Result<(), Rejection> {
         let RoomFor { n_bytes, own_open, all_open } = room;
-        let all = all_open.saturating_add(n_bytes);
-        self.whole.check_stored(&self.limits, Quota::TeamspaceStoredMib, all)?;
+        self.whole.check_stored(&self.limits, Quota::TeamspaceStoredMib, all_open, n_bytes)?;
         let written = |n_entries, n_bytes| {
             let (principal, opened, freed) = (principal.clone(), None, None);
             Written { principal, n_entries, n_bytes, opened, freed, is_limited: true }
@@ -234,12 +233,12 @@ impl TeamspaceUsage {
         let Self { limits, whole, principals, .. } = self;
         let Some(rates) = Rates::of(&written.principal) else { return Ok(()) };
         let (n_entries, n_bytes) = (written.n_entries, written.n_bytes);
-        whole.check_stored(limits, Quota::TeamspaceStoredMib, n_bytes)?;
+        whole.check_stored(limits, Quota::TeamspaceStoredMib, 0, n_bytes)?;
         let quota = Quota::TeamspaceEntriesPerMinute;
         let whole_entries = whole.entries.after(limits, quota, n_entries, now)?;
         if let Some(own) = principals.share(&written.principal, now) {
             if let Some(stored) = rates.stored {
-                own.check_stored(limits, stored, n_bytes)?;
+                own.check_stored(limits, stored, 0, n_bytes)?;
             }
             let entries = own.entries.after(limits, rates.entries, n_entries, now)?;
             if let Some(daily) = rates.daily {

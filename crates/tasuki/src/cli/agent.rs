@@ -272,6 +272,16 @@ fn described(agent: &Value) -> String {
     let (profile, presence) = (&agent["profile"], &agent["presence"]);
     // The effective presence, and beside it what was said if that is something else.
     let said = Some(&agent["presence_said"]).filter(|said| *said != presence);
+    let takes = match agent["takes_conversations"].as_bool() {
+        Some(true) => "conversations".into(),
+        Some(false) => "no conversations".into(),
+        None => Value::Null,
+    };
+    let answers_in = match profile["answer_within"].as_str() {
+        Some("0ms") => "any time; it has no limit".into(),
+        Some(limit) => limit.into(),
+        None => Value::Null,
+    };
     let mut lines = vec![output::clean(agent["agent"].as_str().unwrap_or_default())];
     lines.extend(fields::lines([
         ("kind", &agent["kind"]),
@@ -282,7 +292,8 @@ fn described(agent: &Value) -> String {
         ("said by", &agent["presence_by"]),
         ("gone at", &agent["missed_at"]),
         ("capacity", &agent["capacity"]),
-        ("answers in", &profile["answer_within"]),
+        ("takes", &takes),
+        ("answers in", &answers_in),
         ("reached by", &agent["reached_by"]),
         ("roles", &agent["roles"]),
         ("can", &profile["capabilities"]),
@@ -313,12 +324,15 @@ fn table(answer: &Value) -> String {
             text(&agent["agent"]),
             text(&agent["kind"]),
             text(&agent["presence"]),
+            if agent["takes_conversations"] == true { "yes" } else { "no" }.to_owned(),
             text(&agent["profile"]["name"]),
             roles.join(", "),
             capabilities.join(", "),
         ]
     });
-    output::table(&["agent", "kind", "presence", "name", "roles", "capabilities"], rows.collect())
+    let takes = "takes conversations";
+    let heads = ["agent", "kind", "presence", takes, "name", "roles", "capabilities"];
+    output::table(&heads, rows.collect())
 }
 
 #[cfg(test)]
@@ -329,9 +343,11 @@ mod tests {
     fn one_agent_is_shown_with_all_that_is_said_about_it() {
         let dana = json!({
             "agent": "dana", "kind": "human", "presence": "offline", "presence_said": "available",
-            "capacity": 2, "roles": [], "changed_at": "2026-11-15T04:50:46.523Z",
+            "capacity": 2, "takes_conversations": false, "roles": [],
+            "changed_at": "2026-11-15T04:50:46.523Z",
             "wake": "https://agents.example/dana",
             "profile": { "name": "Dana", "team": "Care", "user_selectable": true,
+                "answer_within": "0ms",
                 "skills": [{ "name": "billing", "level": 4 }] },
         });
         let expected = [
@@ -341,6 +357,8 @@ mod tests {
             "  presence   offline",
             "  said       available",
             "  capacity   2",
+            "  takes      no conversations",
+            "  answers in  any time; it has no limit",
             "  skills     level 4, name billing",
             "  team       Care",
             "  choosable  yes",

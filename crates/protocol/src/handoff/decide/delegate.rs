@@ -27,7 +27,7 @@ pub fn decide(
 ) -> Result<Decision, Rejection> {
     let made = as_target(state, context, "delegate")?;
     check_active(made, "delegate")?;
-    check_has_room(made, "delegate")?;
+    check_has_room(made, "delegate", made.stage.status())?;
     check_not_recalled(made)?;
     let mut offer = narrowed(offer.clone(), &made.terms, context)?;
     let child_task = name_part(&mut offer, made)?;
@@ -59,7 +59,7 @@ pub fn child(state: Option<&Handoff>, child: &Child) -> Result<Decision, Rejecti
     match child {
         Child::Reopened { child } => {
             check_may_reopen(made)?;
-            check_has_room(made, "counter")?;
+            check_has_room(made, "counter", Status::Rejected)?;
             let reopened = DelegationReopened { parties: parties(made), child: *child };
             Ok(Decision::event(Event::DelegationReopened(reopened)))
         }
@@ -113,11 +113,11 @@ pub fn check_no_parts(made: &Made, action: &'static str) -> Result<(), Rejection
     Err(Rejection::WrongState { action, state, needed: PARTS_AT_AN_END })
 }
 
-fn check_has_room(made: &Made, action: &'static str) -> Result<(), Rejection> {
-    if made.delegations.open.len() < OPEN_DELEGATIONS_MAX {
+/// `state` is that of the handoff that the caller acts on: the whole, or a rejected part.
+fn check_has_room(whole: &Made, action: &'static str, state: Status) -> Result<(), Rejection> {
+    if whole.delegations.open.len() < OPEN_DELEGATIONS_MAX {
         return Ok(());
     }
-    let state = made.stage.status();
     Err(Rejection::WrongState { action, state, needed: "fewer parts of the whole under way" })
 }
 

@@ -129,7 +129,10 @@ fn an_owner_has_only_so_many_parts_under_way() {
     }
     script.push_str("target delegate h1 as=h18 -> wrong_state\n");
     script.push_str("helper reject h2 -> rejected\ntarget delegate h1 as=h18 -> activated\n");
-    script.push_str("target counter h2 context.summary=x -> wrong_state\n");
+    script.push_str(
+        "target counter h2 context.summary=x why -> wrong_state: cannot counter a handoff that is \
+         rejected; that needs fewer parts of the whole under way\n",
+    );
     check_owned(&script);
 }
 

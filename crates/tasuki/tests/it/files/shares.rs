@@ -55,6 +55,7 @@ async fn the_open_uploads_of_others_are_not_charged_to_a_customer() {
     assert_eq!(problem(&own), (429, "quota_reached", "customer_mib_per_day"));
     let all = refused(&alice, begin(13 * MIB)).await;
     assert_eq!(problem(&all), (507, "quota_full", "teamspace_stored_mib"));
+    assert_eq!((&all.body["used"], &all.body["limit"]), (&json!(8), &json!(20)));
 }
 
 #[tokio::test]
