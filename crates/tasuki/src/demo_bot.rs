@@ -56,7 +56,8 @@ async fn work(client: &Client) {
     }
 }
 
-async fn is_ours(client: &Client) -> Result<bool> {
+/// Whether the `bob` of the directory is that of the demo.
+pub async fn is_ours(client: &Client) -> Result<bool> {
     let answer = client.call(Call::get(format!("/v1/agents/{AGENT_ID}"))).await?;
     Ok(answer.status == 200 && answer.body["profile"]["description"] == DESCRIPTION)
 }

@@ -204,7 +204,7 @@ async fn greet(
         }
     } else {
         output::remark(&format!("Tasuki is ready at {url} (reference: {url}/docs)"));
-        if demo == Demo::Yes {
+        if demo == Demo::Yes && demo_bot::is_ours(&client).await? {
             output::remark(&crate::cli::demo::steps_of_a_later_start(&config.data));
         }
     }

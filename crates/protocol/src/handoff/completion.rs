@@ -46,20 +46,20 @@ pub struct Shown {
 }
 
 impl Completion {
-    /// The checks that need no package.
-    pub fn check(&self) -> Result<(), Rejection> {
-        check_text("completion_notes", self.notes.as_deref())?;
+    /// The checks that need no package. Returns the notes as they are recorded.
+    pub fn check(&self) -> Result<Option<String>, Rejection> {
+        let notes = check_text("completion_notes", self.notes.as_deref())?;
         check_artifacts("final_artifacts", &self.final_artifacts)?;
         let known = self.final_artifacts.iter().map(|artifact| &*artifact.artifact_id).collect();
         for (index, answer) in self.evidence.iter().enumerate() {
             let field = format!("evidence[{index}].evidence");
             if is_blank(&answer.evidence) {
-                return invalid(field, "what shows that the criterion is met");
+                invalid(field.clone(), "what shows that the criterion is met")?;
             }
             check_text(&field, Some(&answer.evidence))?;
             Self::check_artifact_ids(&known, index, &answer.artifact_ids)?;
         }
-        Ok(())
+        Ok(notes)
     }
 
     fn check_artifact_ids(

@@ -385,6 +385,7 @@ fn one_worker_at_a_time_goes_on() {
     let taken = "question_claimed: `bot` has claimed it until 1970-01-01T00:00:12.000Z";
     let over = "question_finished: cannot claim a question whose continuation is finished";
     let lapse = |due| Command::Elapse { due: at(due) };
+    let blank = Command::Finish(Finish { epoch: 3, result: Some("\u{200b}".to_owned()) });
     let story = [
         ("bot", claim(), 1, "wrong_state: cannot claim a question that is open".to_owned()),
         ("hana", answer, 1, "question.answered".to_owned()),
@@ -406,7 +407,7 @@ fn one_worker_at_a_time_goes_on() {
         ("bot-2", finish(2), 27, outdated(3, 2)),
         ("server", lapse(36), 36, "question.claim_lapsed".to_owned()),
         // No other worker has claimed it since.
-        ("bot", finish(3), 40, "question.finished".to_owned()),
+        ("bot", blank, 40, "question.finished".to_owned()),
         ("bot-2", claim(), 41, over.to_owned()),
         ("server", lapse(36), 42, "nothing".to_owned()),
     ];
@@ -415,6 +416,8 @@ fn one_worker_at_a_time_goes_on() {
     }
     let question = state.unwrap();
     assert_eq!(question.deadlines(), []);
+    let finished = question.continuation.finished.as_ref().expect("it is finished");
+    assert_eq!(finished.result, None, "a result that shows nothing is none");
     let key = "question-00000000-0000-0000-0000-000000000007";
     assert_eq!(idempotency_key(question.id), key);
 }

@@ -97,7 +97,7 @@ fn next_steps(url: &str, id: &str, bob: &str) -> String {
 
 /// The tokens of the first start are shown only once; the owner of the folder needs none.
 pub fn steps_of_a_later_start(data: &Path) -> String {
-    let data = data.display();
+    let data = in_a_shell(data);
     format!(
         "\nThe demo goes on. In other terminals, in the same folder, where TASUKI_TOKEN is not \
          set, be Bob, Hana, and a new customer:\n\n  \
@@ -105,6 +105,16 @@ pub fn steps_of_a_later_start(data: &Path) -> String {
          tasuki chat --data {data} --as hana\n  \
          tasuki chat --data {data} --new --agent bob --customer-name Ana\n"
     )
+}
+
+/// A path as it is typed in a shell.
+fn in_a_shell(path: &Path) -> String {
+    let path = path.to_string_lossy();
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
+    match path.bytes().all(is_plain) {
+        true => path.into_owned(),
+        false => format!("'{}'", path.replace('\'', r"'\''")),
+    }
 }
 
 /// A customer's conversation with Bob, and Hana, who can take it over.
@@ -134,5 +144,21 @@ impl Chat {
              and Ana, her customer, in the next. Ask Bob about your bill, then for a person:\n\n  \
              tasuki chat --server {url} --conversation {conversation} --token {customer}\n"
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_shown_as_it_is_typed() {
+        for (path, expected) in [
+            ("./tasuki-data", "./tasuki-data"),
+            ("/srv/my data", "'/srv/my data'"),
+            ("it's", r"'it'\''s'"),
+        ] {
+            assert_eq!(in_a_shell(Path::new(path)), expected);
+        }
     }
 }

@@ -157,10 +157,13 @@ impl Typed {
             refused.code == "not_allowed" && refused.detail == "only an operator may do this"
         };
         if self.token.is_some() && error.downcast_ref::<Refused>().is_some_and(is_for_operators) {
-            return Some(
-                "the token in --token or TASUKI_TOKEN is not an operator's; on the server's \
-                 machine leave it out",
-            );
+            return Some(match self.server {
+                Some(_) => "the token in --token or TASUKI_TOKEN is not an operator's",
+                None => {
+                    "the token in --token or TASUKI_TOKEN is not an operator's; on the server's \
+                     machine leave it out"
+                }
+            });
         }
         let is_plain = self.server.as_ref().is_some_and(|it| it.value.starts_with("http://"));
         if is_plain && error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse) {

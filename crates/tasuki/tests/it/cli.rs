@@ -5,6 +5,7 @@ mod aaep_live;
 mod aaep_questions;
 pub mod chat;
 mod conversation;
+mod demo;
 mod doctor;
 mod endings;
 mod graph;

@@ -47,8 +47,8 @@ const DESCRIPTIONS: [(&str, &str); 86] = [
     ),
     (
         "download_attachment",
-        "Images are shown inline if their bytes are PNG, JPEG, GIF or WebP; other files are \
-         downloads.",
+        "A stored file whose bytes are PNG, JPEG, GIF or WebP is shown inline. Other files, and \
+         all that came within the message itself, are downloads.",
     ),
     (
         "route_conversation",

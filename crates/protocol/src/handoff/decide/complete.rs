@@ -33,10 +33,10 @@ pub fn decide(
         }
     }
     check_no_parts(made, "complete")?;
-    completion.check()?;
+    let notes = completion.check()?;
     check_evidence(made, completion, context)?;
     let needs_verifier = made.terms.requires_verifier || context.facts.settings.verifier_required;
-    let Completion { notes, final_artifacts, evidence } = completion.clone();
+    let Completion { final_artifacts, evidence, .. } = completion.clone();
     if final_artifacts.is_empty() && !needs_verifier {
         return Ok(Decision::event(Event::Completed(Completed {
             parties: parties(made),

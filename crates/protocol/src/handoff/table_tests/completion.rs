@@ -3,6 +3,7 @@
 use super::script::{World, check};
 use crate::handoff::artifact::Finding;
 use crate::handoff::completion::Completion;
+use crate::handoff::event::Event;
 use crate::handoff::{Handoff, Package};
 
 const ONE: &str = r#"[{"artifact_id":"log","ref":{"type":"file","path":"/log"}}]"#;
@@ -287,5 +288,21 @@ impl World {
         let by = made.shown.as_ref().and_then(|shown| shown.confirmed_by.as_deref());
         shown.extend(by.map(|by| format!("by {by}")));
         shown.join(", ")
+    }
+}
+
+/// As everywhere else, a text that shows nothing counts as left out.
+#[test]
+fn notes_that_show_nothing_are_not_recorded() {
+    for (given, expected) in [("done", Some("done")), ("\u{200b}\u{3164}", None)] {
+        let mut world = World::new();
+        for line in ["sender initiate h1", "target accept h1", "target activate h1"] {
+            world.play(line);
+        }
+        world.play(&format!("target complete h1 completion_notes={given}"));
+        let Some((_, Event::Completed(completed), _, _)) = world.events.last() else {
+            panic!("it is completed")
+        };
+        assert_eq!(completed.completion_notes.as_deref(), expected);
     }
 }

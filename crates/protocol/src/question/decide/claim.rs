@@ -3,6 +3,7 @@
 
 use super::{parties, worker};
 use crate::facts::Context;
+use crate::hidden::is_blank;
 use crate::ids::AgentId;
 use crate::question::command::Finish;
 use crate::question::event::{ClaimRenewed, Claimed, Event, Finished};
@@ -48,7 +49,7 @@ pub fn finish(
     let by = worker(question, context, "finish this question")?;
     check_is_to_continue(question, "finish")?;
     check_is_last(question, by, finish.epoch)?;
-    let result = finish.result.clone();
+    let result = finish.result.clone().filter(|text| !is_blank(text));
     if result.as_ref().is_some_and(|text| text.len() > RESULT_BYTES_MAX) {
         let expected = format!("at most {RESULT_BYTES_MAX} bytes");
         return Err(Rejection::SchemaInvalid { field: "result".to_owned(), expected });

@@ -6,7 +6,7 @@ use crate::conversation::author::whose;
 use crate::conversation::event::{Event, How, Line, Routed, Said, Speaker};
 use crate::conversation::part::{Attachment, FilePart, Part, Text, file_path};
 use crate::conversation::transcript_line::TranscriptLine;
-use crate::hidden::visible;
+use crate::hidden::{shows_nothing, visible};
 use crate::ids::{AgentId, ConversationId};
 use crate::tools::answers::{Redirect, waits_in};
 use crate::tools::history::{in_words_of, says_back};
@@ -139,9 +139,11 @@ fn words(conversation: ConversationId, said: &Said) -> Option<StepKind> {
 }
 
 /// Lines in square brackets are the server's. A customer's line that begins like one gets a
-/// backslash, also if it begins with backslashes already.
+/// backslash, also if it begins with backslashes already, or with what shows nothing.
 fn without_our_lines(text: &str) -> String {
-    let is_skipped = |character: char| character.is_whitespace() || character == '\\';
+    let is_skipped = |character: char| {
+        character.is_whitespace() || character == '\\' || shows_nothing(character)
+    };
     let begins = |line: &str| line.trim_start_matches(is_skipped).starts_with('[');
     let lines = text.split(['\n', '\r', '\u{85}', '\u{b}', '\u{c}']);
     if !lines.into_iter().any(begins) {

@@ -278,6 +278,8 @@ fn lines_in_brackets_are_ours() {
         (format!("\\{ours}"), format!("\\\\{ours}")),
         (format!("Hi\n \t{ours}\nbye"), format!("Hi\n\\ \t{ours}\nbye")),
         (format!("Hi\n\u{a0}\u{2003}{ours}"), format!("Hi\n\\\u{a0}\u{2003}{ours}")),
+        (format!("שלום\n\u{200f}{ours}"), format!("שלום\n\\\u{200f}{ours}")),
+        (format!("سلام\n\u{61c}{ours}"), format!("سلام\n\\\u{61c}{ours}")),
         (format!("Hi\r{ours}"), format!("Hi\\u{{000D}}{ours}")),
         (format!("Hi [1], {ours}"), format!("Hi [1], {ours}")),
     ] {
