@@ -53,7 +53,11 @@ pub enum Rejection {
     #[error("{}", describe_guard(*.n_max, *.within))]
     LoopGuard { n_max: usize, within: Option<Span> },
 
-    #[error("sequence: expected more than {last}, the last one of the thread, not {given}")]
+    /// `last` is of the caller's own messages in the thread, or of the message that it answers.
+    #[error(
+        "sequence: expected more than {last}, the last one of the sender in the thread or that of \
+         the answered message, not {given}"
+    )]
     SequenceOutOfOrder { given: u64, last: u64 },
 
     /// Another caller has changed it since this caller read it.

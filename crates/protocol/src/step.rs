@@ -8,6 +8,7 @@ mod evolve;
 mod outcome;
 mod warnings;
 
+use crate::caller::Caller;
 use crate::canonical::{self, Hash};
 use crate::conversation::turn_delivery;
 use crate::fork::{self};
@@ -107,12 +108,17 @@ pub fn is_slot(hold_key: &str) -> bool {
 
 /// The keys of the holds that a command looks at. They are first assumed to be free, and read only
 /// if the command fails on that assumption.
-pub fn holds(stream: &Stream, state: Option<&State>, command: &Command) -> Vec<String> {
+pub fn holds(
+    caller: &Caller,
+    stream: &Stream,
+    state: Option<&State>,
+    command: &Command,
+) -> Vec<String> {
     match (&stream.subject, command) {
         (_, Command::Handoff(command)) => {
             command.hold(state.and_then(State::as_handoff)).into_iter().collect()
         }
-        (_, Command::Message(command)) => command.hold().into_iter().collect(),
+        (_, Command::Message(command)) => command.hold(caller).into_iter().collect(),
         (Subject::Session(id), Command::Session(command)) => command.holds(id),
         (
             _,

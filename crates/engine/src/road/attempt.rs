@@ -64,7 +64,7 @@ impl Engine {
     ) -> Result<Outcome, SubmitError> {
         let needs = step::needs(None, &command);
         let mut facts = self.facts(caller, &stream, needs).await?;
-        let keys = step::holds(&stream, None, &command);
+        let keys = step::holds(caller, &stream, None, &command);
         facts.holds = self.read_holds(&stream, keys, |_| None).await?;
         let context = Context { caller, now: self.clock.now(), facts: &facts };
         match step::step(&stream, None, &command, context) {
@@ -203,7 +203,7 @@ impl Engine {
     ) -> Result<Box<Facts>, StoreError> {
         let mut facts = self.facts(asked.caller, asked.stream, needs).await?;
         if let AssumedHolds::Read { told } = holds {
-            let keys = step::holds(asked.stream, state, asked.command);
+            let keys = step::holds(asked.caller, asked.stream, state, asked.command);
             let mut told = told.as_ref();
             if let Some((key, hold)) = told
                 && !self.follows(&asked.stream.teamspace, key, hold).await?
@@ -294,7 +294,8 @@ impl Engine {
         if let Some(recorded) = self.recorded(asked).await? {
             return Ok(recorded);
         }
-        let keys = || step::holds(asked.stream, latest.state.as_deref(), asked.command);
+        let state = latest.state.as_deref();
+        let keys = || step::holds(asked.caller, asked.stream, state, asked.command);
         if matches!(holds, AssumedHolds::Free) && !keys().is_empty() {
             return Ok(Attempt::AgainReading { told: None });
         }

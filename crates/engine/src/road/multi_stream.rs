@@ -128,7 +128,7 @@ impl Engine {
         let state = other.latest.state.as_deref();
         let needs = step::needs(state, &other.command);
         let mut facts = self.facts(asked.caller, &other.stream, needs).await?;
-        let keys = step::holds(&other.stream, state, &other.command);
+        let keys = step::holds(asked.caller, &other.stream, state, &other.command);
         let before = |key: &str| written.iter().rfind(|write| write.key == key);
         let known = |key: &str| before(key).map(|write| write.next.clone());
         facts.holds = self.read_holds(&other.stream, keys, known).await?;

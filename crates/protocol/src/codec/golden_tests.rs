@@ -434,6 +434,13 @@ fn message_shapes() -> Vec<(&'static str, Event)> {
                     "type":"status.blocked","priority":"critical","payload":{},"wake":["tim"]}"#,
             ),
         ),
+        (
+            "per_sender",
+            sent(
+                r#"{"version":"1.0.0","from":"barry","to":["tim"],"thread_id":"t",
+                    "type":"status.update","priority":"normal","payload":{},"per_sender":true}"#,
+            ),
+        ),
         ("least", Event::Message(message::Event::Woken(woken))),
         ("least", Event::Message(message::Event::Failed(failed))),
         ("least", Event::Message(message::Event::Expired(message::event::Expired { from, to }))),

@@ -374,6 +374,7 @@ fn messages() -> impl Strategy<Value = Event> {
                 policy: message::context::MessagePolicy::default(),
                 context: None,
                 wake: Vec::new(),
+                per_sender: sequence.is_some(),
             }))
         },
     );

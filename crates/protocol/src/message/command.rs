@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::kind::Kind;
-use super::state::{Message, SERVER};
+use super::state::{Message, SERVER, server};
+use super::thread;
+use crate::caller::{Caller, Principal};
 use crate::form;
 use crate::handoff::package::{PROTOCOL, Priority};
 use crate::ids::{AgentId, InvalidId, MessageId, TeamId, ThreadId, Topic};
@@ -87,7 +89,8 @@ pub struct Outgoing {
     pub topic: Option<Topic>,
     #[serde(default)]
     pub priority: Priority,
-    /// Larger than all before it in the thread.
+    /// Larger than in all earlier messages of the sender in the thread, and than in the message it
+    /// answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -144,11 +147,16 @@ impl Command {
         }
     }
 
-    /// The key of the hold of the thread that a sent message adds to. `None` if the sender names no
-    /// thread: the message begins a new one, which no other sender can know.
-    pub fn hold(&self) -> Option<String> {
+    /// The key of the hold that counts the sender's messages in the thread. `None` if the sender
+    /// names no thread: the message begins a new one.
+    pub fn hold(&self, caller: &Caller) -> Option<String> {
         let Command::Send(outgoing) = self else { return None };
-        outgoing.thread_id.as_ref().map(super::thread::key)
+        let sender = match &caller.principal {
+            Principal::Agent(id) => id.clone(),
+            Principal::System => server(),
+            Principal::Operator(_) | Principal::Customer(_) => return None,
+        };
+        outgoing.thread_id.as_ref().map(|thread_id| thread::key(&sender, thread_id))
     }
 
     /// The facts that a command needs: the recipients, and the message that it answers.

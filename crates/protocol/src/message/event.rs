@@ -51,6 +51,10 @@ pub struct Sent {
     /// The recipients to wake because it is critical.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wake: Vec<AgentId>,
+    /// Whether it counts among its sender's own messages of the thread. Messages of earlier
+    /// versions count among all messages of the thread.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub per_sender: bool,
 }
 
 /// Recipients were shown it in their inbox.

@@ -13,6 +13,7 @@ use crate::caller::{Caller, Principal, Role};
 use crate::canonical;
 use crate::ids::{AgentId, MessageId, TeamspaceId};
 use crate::ledger::{Stream, Subject};
+use crate::rejection::Rejection;
 use crate::step::{self, Context, Directory, Facts, HoldState, Holds, State};
 use crate::time::{Span, Time};
 
@@ -118,16 +119,60 @@ fn an_answer_stays_in_its_thread() {
     ]);
 }
 
+/// Among the messages of one sender in one thread, and after what is answered.
 #[test]
 fn a_sequence_only_grows() {
     check(&[
         "alice send m1 to=bob thread_id=t sequence=5 => bob:pending",
-        "bob send m2 to=alice thread_id=t sequence=5 => sequence_out_of_order",
-        "bob send m2 to=alice thread_id=t => alice:pending",
-        "bob send m3 to=alice thread_id=t sequence=4 => sequence_out_of_order",
-        "bob send m3 to=alice thread_id=t sequence=6 => alice:pending",
-        "bob send m4 to=alice thread_id=u sequence=1 => alice:pending",
+        "alice send m2 to=carol thread_id=t sequence=5 => sequence_out_of_order",
+        "alice send m2 to=bob thread_id=t => bob:pending",
+        "alice send m3 to=bob thread_id=t sequence=4 => sequence_out_of_order",
+        "alice send m3 to=bob thread_id=u sequence=1 => bob:pending",
+        "bob send m4 to=alice thread_id=t sequence=1 => alice:pending",
+        "bob answer m1 m5 sequence=5 => sequence_out_of_order",
+        "bob answer m1 m5 priority=low => alice:pending",
+        "bob answer m1 m6 sequence=6 => alice:pending",
+        "bob answer m1 m7 sequence=6 => sequence_out_of_order",
+        "bob answer m2 m7 sequence=7 => alice:pending",
+        "alice answer m7 m8 sequence=7 => sequence_out_of_order",
+        "alice answer m4 m8 sequence=6 => bob:pending",
+        "alice answer m7 m9 sequence=8 => bob:pending",
     ]);
+}
+
+/// A caller that knows the name of a thread learns no sequence of it and takes none away.
+#[test]
+fn an_outsider_neither_learns_nor_uses_up_a_sequence() {
+    check(&[
+        "alice send m1 to=bob thread_id=t sequence=5 => bob:pending",
+        "carol send m2 to=dora thread_id=t sequence=1 => dora:pending",
+        "carol answer m1 m3 to=dora sequence=1 => not_found",
+        "carol send m3 to=dora thread_id=t sequence=9007199254740991 => dora:pending",
+        "bob answer m1 m4 sequence=6 => alice:pending",
+        "alice send m5 to=bob thread_id=t sequence=6 => bob:pending",
+    ]);
+}
+
+/// What a refusal names is the caller's own, or of the message that it answers.
+#[test]
+fn a_refused_sequence_names_the_one_to_pass() {
+    let mut world = World::new();
+    for (line, expected) in [
+        ("alice send m1 to=bob thread_id=t sequence=5", None),
+        ("bob send m2 to=alice thread_id=t sequence=3", None),
+        ("bob send m3 to=alice thread_id=t sequence=2", Some(3)),
+        ("bob answer m1 m3 sequence=2", Some(5)),
+        ("bob answer m1 m3 sequence=9", None),
+        ("bob answer m1 m4 sequence=2", Some(9)),
+    ] {
+        let result = world.line(line);
+        assert_eq!(result == "sequence_out_of_order", expected.is_some(), "{line}: {result}");
+        let last = match world.refused.take() {
+            Some(Rejection::SequenceOutOfOrder { last, .. }) => Some(last),
+            Some(_) | None => None,
+        };
+        assert_eq!(last, expected, "{line}");
+    }
 }
 
 #[test]
@@ -148,6 +193,38 @@ fn a_loop_comes_to_an_end() {
     assert_eq!(world.line(more), "loop_guard");
     let notice = more.replace("alice", "system") + " type=system.error";
     assert_eq!(world.line(&notice), "bob:pending");
+    // The others of the thread count for themselves.
+    assert_eq!(world.line("bob send m1000 to=alice thread_id=t"), "alice:pending");
+}
+
+/// The thread of a handoff has a name that its id gives away.
+#[test]
+fn an_outsider_cannot_fill_a_thread() {
+    let mut world = World::new();
+    let thread = "thread_id=thread-01938c2e-0000-7000-8000-000000000001";
+    for number in 0..RECENT_MAX {
+        let line = format!("carol send m{number} to=dora {thread}");
+        assert_eq!(world.line(&line), "dora:pending");
+    }
+    assert_eq!(world.line(&format!("carol send m900 to=dora {thread}")), "loop_guard");
+    assert_eq!(world.line(&format!("alice send m901 to=bob {thread}")), "bob:pending");
+    assert_eq!(world.line(&format!("bob send m902 to=alice {thread}")), "alice:pending");
+}
+
+/// An exchange of two ends after twice what one of them may send, at the latest.
+#[test]
+fn an_exchange_of_two_comes_to_an_end() {
+    let mut world = World::new();
+    let mut n_sent = 0;
+    loop {
+        n_sent += 1;
+        let (from, to) = if n_sent % 2 == 1 { ("alice", "bob") } else { ("bob", "alice") };
+        match &*world.line(&format!("{from} send m{n_sent} to={to} thread_id=t")) {
+            "loop_guard" => break,
+            sent => assert_eq!(sent, format!("{to}:pending")),
+        }
+    }
+    assert_eq!(n_sent, 2 * RECENT_MAX + 1);
 }
 
 #[test]
@@ -251,12 +328,13 @@ struct World {
     now: Time,
     messages: BTreeMap<MessageId, Message>,
     holds: BTreeMap<String, HoldState>,
+    refused: Option<Rejection>,
 }
 
 impl World {
     fn new() -> Self {
         let now = "2026-02-21T14:00:00Z".parse().unwrap();
-        Self { now, messages: BTreeMap::new(), holds: BTreeMap::new() }
+        Self { now, messages: BTreeMap::new(), holds: BTreeMap::new(), refused: None }
     }
 
     /// Runs one line; returns the status of each recipient, or the code of the rejection.
@@ -310,7 +388,7 @@ impl World {
         let message = needs.message.and_then(|id| self.messages.get(&id).cloned());
         let wakeable = if needs.wakes { WAKEABLE.map(agent).to_vec() } else { Vec::new() };
         let stream = Stream { teamspace: caller.teamspace.clone(), subject: Subject::Message(id) };
-        let keys = step::holds(&stream, None, &command);
+        let keys = step::holds(&caller, &stream, None, &command);
         let taken = keys.into_iter().filter_map(|key| self.holds.get_key_value(&key));
         let taken = taken.map(|(key, hold)| (key.clone(), hold.clone())).collect();
         let holds = Holds { taken, ..Holds::default() };
@@ -320,7 +398,11 @@ impl World {
         let change = match step::step(&stream, state.as_ref(), &command, context) {
             Ok(change) if change.events.is_empty() => return "nothing".to_owned(),
             Ok(change) => change,
-            Err(rejection) => return rejection.code().to_owned(),
+            Err(rejection) => {
+                let code = rejection.code().to_owned();
+                self.refused = Some(rejection);
+                return code;
+            }
         };
         for write in change.holds {
             assert_eq!(&write.expected, facts.holds.get(&write.key));

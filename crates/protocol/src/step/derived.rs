@@ -146,8 +146,8 @@ fn tell(session: &Session, effect: &str) -> Option<Work> {
     Some(Work::Tell(Tell { agent, session: session.id.clone(), reply_token }))
 }
 
-/// The holds that a state leaves behind, with their keys. The count of a thread is not among them:
-/// it depends on all messages of the thread.
+/// The holds that a state leaves behind, with their keys. The count of messages is not among
+/// them: it depends on all messages of the sender in the thread.
 pub fn holds_left(stream: &Stream, state: &State) -> Vec<(String, HoldState)> {
     let own = stream.subject.id();
     let holds = match state {
@@ -193,7 +193,7 @@ pub(super) fn hold_changes(
     if let State::Message(message) = after {
         return match before {
             None => {
-                let found = facts.holds.get(&thread::key(&message.sent.thread_id));
+                let found = facts.holds.get(&thread::key_of(&message.sent));
                 vec![thread::hold_write(&message.sent, message.created_at, found)]
             }
             Some(_) => Vec::new(),

@@ -250,17 +250,25 @@ pub fn place_rows(connection: &Connection) -> Result<Vec<(String, i64)>> {
         .collect()
 }
 
-/// When the messages of a thread that were not purged were sent, in their order.
-pub fn times_in_thread(
+/// The texts of the states of the messages of a thread that were not purged, in the order in which
+/// they were sent: of one sender, or of all.
+pub fn messages_in_thread(
     connection: &Connection,
     teamspace: &TeamspaceId,
     thread_id: &str,
-) -> Result<Vec<i64>> {
-    let sql =
-        "SELECT created_at FROM messages WHERE teamspace = ?1 AND thread_id = ?2 ORDER BY row";
-    let mut times = connection.prepare_cached(sql)?;
-    let times = times.query_map(params![teamspace.as_str(), thread_id], |row| row.get(0))?;
-    times.collect()
+    sender: Option<&str>,
+    mut take: impl FnMut(&str),
+) -> Result<()> {
+    let mut messages = connection.prepare_cached(
+        "SELECT state FROM messages
+         WHERE teamspace = ?1 AND thread_id = ?2 AND (?3 IS NULL OR from_agent = ?3)
+         ORDER BY row",
+    )?;
+    let mut rows = messages.query(params![teamspace.as_str(), thread_id, sender])?;
+    while let Some(row) = rows.next()? {
+        take(row.get_ref(0)?.as_str()?);
+    }
+    Ok(())
 }
 
 /// Purged messages are kept with the other streams.

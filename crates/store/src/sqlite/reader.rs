@@ -392,13 +392,17 @@ impl ReadOnly {
         self.paced(transfer_rows::stored_rings(&self.connection, after, limit))
     }
 
-    /// When the messages of a thread that were not purged were sent, in their order.
-    pub fn times_in_thread(
+    /// The texts of the states of the messages of a thread that were not purged, in the order in
+    /// which they were sent: of one sender, or of all.
+    pub fn messages_in_thread(
         &self,
         teamspace: &TeamspaceId,
         thread: &str,
-    ) -> Result<Vec<i64>, StoreError> {
-        derived_rows::times_in_thread(&self.connection, teamspace, thread).map_err(broken)
+        sender: Option<&str>,
+        take: impl FnMut(&str),
+    ) -> Result<(), StoreError> {
+        derived_rows::messages_in_thread(&self.connection, teamspace, thread, sender, take)
+            .map_err(broken)
     }
 
     /// How many messages of a teamspace were purged.

@@ -1,15 +1,17 @@
 //! The holds: which agent holds which task, which slots are taken, which sessions ask, which
-//! conversation a transfer belongs to, and how many messages a thread has. All of it follows from
-//! the states, but for the count of a thread, which is bounded by the messages that there are.
+//! conversation a transfer belongs to, and how many messages a sender has sent in a thread. All of
+//! it follows from the states, but for these counts, which are bounded by the messages that there
+//! are.
 
 use std::collections::HashSet;
 
 use engine::ports::store::StoreError;
 use protocol::codec;
 use protocol::handoff::derive;
-use protocol::ids::ThreadId;
+use protocol::ids::{AgentId, ThreadId};
 use protocol::ledger::Stream;
-use protocol::message::thread::{self, MESSAGES_MAX, Thread};
+use protocol::message::state::SERVER;
+use protocol::message::thread::{self, Count, MESSAGES_MAX};
 use protocol::step::{self, Event, HoldState, State};
 use protocol::{conversation, transfer};
 use store::sqlite::{HoldRow, ReadOnly};
@@ -40,9 +42,10 @@ pub fn difference(
     }
     if let State::Message(message) = state
         && !message.purged
-        && database.hold(&stream.teamspace, &thread::key(&message.sent.thread_id))?.value.is_none()
     {
-        return Ok(Some(format!("the thread {} has no count", message.sent.thread_id)));
+        let key = thread::key_of(&message.sent);
+        let is_counted = database.hold(&stream.teamspace, &key)?.value.is_some();
+        return Ok((!is_counted).then(|| format!("{key} has no count")));
     }
     Ok(None)
 }
@@ -100,8 +103,8 @@ fn follows(
                     .is_ok_and(|state| step::holds_left(stream, &state).contains(&own(row)))
         }));
     }
-    if let Some(id) = key.strip_prefix("thread/") {
-        return is_count(database, row, id);
+    if let Some((sender, thread_id)) = counted(key) {
+        return is_count(database, row, sender, thread_id);
     }
     if *hold == HoldState::default() {
         // As if it had never been taken.
@@ -144,20 +147,49 @@ fn holder_kind(key: &str) -> Option<&'static str> {
     }
 }
 
-/// As many as there are messages of the thread. Purged ones are no longer there, and which threads
-/// they were of is not known.
-fn is_count(database: &ReadOnly, row: &HoldRow, id: &str) -> Result<bool, StoreError> {
-    let is_thread = id.parse::<ThreadId>().is_ok() && row.hold.holder.is_none();
+/// Whose messages a key counts, and in which thread. Earlier versions counted those of all senders
+/// together.
+fn counted(key: &str) -> Option<(Option<&str>, &str)> {
+    match key.strip_prefix(thread::SENT) {
+        Some(rest) => rest.split_once('/').map(|(sender, thread_id)| (Some(sender), thread_id)),
+        None => key.strip_prefix(thread::WHOLE).map(|thread_id| (None, thread_id)),
+    }
+}
+
+/// As many as there are messages that count there, which each message says itself. Purged ones are
+/// no longer there, and where they counted is not known. The limit is that of agents: neither the
+/// server's own messages nor those of a thread as a whole have one.
+fn is_count(
+    database: &ReadOnly,
+    row: &HoldRow,
+    sender: Option<&str>,
+    thread_id: &str,
+) -> Result<bool, StoreError> {
+    let is_name = sender.is_none_or(|id| id.parse::<AgentId>().is_ok());
+    let is_free = row.hold.holder.is_none();
+    if !is_name || !is_free || thread_id.parse::<ThreadId>().is_err() {
+        return Ok(false);
+    }
     let value = row.hold.value.as_deref().unwrap_or_default();
-    let Ok(thread) = serde_json::from_str::<Thread>(value) else { return Ok(false) };
-    let times = database.times_in_thread(&row.teamspace, id)?;
-    let n = u64::from(thread.n());
-    let is_right = match n.checked_sub(times.len() as u64) {
-        Some(0) => thread.has_times(&times),
-        Some(n_purged) => n_purged <= database.n_purged(&row.teamspace)?,
+    let Ok(count) = serde_json::from_str::<Count>(value) else { return Ok(false) };
+    let mut left = Count::default();
+    database.messages_in_thread(&row.teamspace, thread_id, sender, |text| {
+        if let Ok(State::Message(message)) = State::from_text(text)
+            && thread::key_of(&message.sent) == row.key
+        {
+            left = std::mem::take(&mut left).with(&message.sent, message.created_at);
+        }
+    })?;
+    let n_max = match sender {
+        Some(SERVER) | None => u32::MAX,
+        Some(_) => MESSAGES_MAX,
+    };
+    let is_right = match count.n_beyond(&left) {
+        Some(0) => true,
+        Some(n_purged) => u64::from(n_purged) <= database.n_purged(&row.teamspace)?,
         None => false,
     };
-    Ok(is_thread && is_right && (1..=MESSAGES_MAX).contains(&thread.n()))
+    Ok(is_right && (1..=n_max).contains(&count.n()))
 }
 
 /// Whether a conversation had this transfer before its current one.

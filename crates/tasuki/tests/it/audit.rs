@@ -11,6 +11,7 @@ mod forgeries;
 mod jsonl;
 mod ledger;
 mod scrubbed;
+mod sent_counts;
 mod sound;
 mod tamperings;
 mod trail;

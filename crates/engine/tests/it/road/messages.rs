@@ -152,7 +152,7 @@ async fn a_long_detail_is_told_in_short() {
 async fn a_loop_ends_also_when_everybody_sends_at_once() {
     let server = Server::with_agents(&["alice", "bob"]).await;
     let mut sending = tokio::task::JoinSet::new();
-    for number in 0..RECENT_MAX + 6 {
+    for number in 0..2 * (RECENT_MAX + 3) {
         let engine = server.engine.clone();
         sending.spawn(async move {
             let names = ["alice", "bob"];
@@ -171,7 +171,27 @@ async fn a_loop_ends_also_when_everybody_sends_at_once() {
     while let Some(code) = sending.join_next().await {
         *counts.entry(code.unwrap()).or_insert(0) += 1;
     }
-    assert_eq!(counts, BTreeMap::from([("ok", RECENT_MAX), ("loop_guard", 6)]));
+    assert_eq!(counts, BTreeMap::from([("ok", 2 * RECENT_MAX), ("loop_guard", 6)]));
+    // The thread of others is not theirs to fill.
+    let body = json!({ "to": ["alice"], "type": "status.update", "thread_id": "t" });
+    assert_eq!(code(&send(&server.engine, &agent("carol"), body).await), "ok");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sequence_is_used_once_also_when_it_is_sent_twice_at_once() {
+    let server = Server::with_agents(&["alice", "bob", "carol"]).await;
+    for sequence in 1..=8 {
+        let mut sending = tokio::task::JoinSet::new();
+        for (from, to) in [("alice", "bob"), ("alice", "carol"), ("bob", "alice")] {
+            let engine = server.engine.clone();
+            let body = json!({ "to": [to], "type": "status.update", "thread_id": "t",
+                               "sequence": sequence });
+            sending.spawn(async move { code(&send(&engine, &agent(from), body).await) });
+        }
+        let mut codes = sending.join_all().await;
+        codes.sort_unstable();
+        assert_eq!(codes, ["ok", "ok", "sequence_out_of_order"], "{sequence}");
+    }
 }
 
 #[tokio::test]

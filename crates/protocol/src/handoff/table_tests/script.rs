@@ -207,7 +207,7 @@ impl World {
             self.handoffs.get(name).map(|handoff| State::Handoff(Box::new(handoff.clone())));
         let command = step::Command::Handoff(command.clone());
         let needs = step::needs(state.as_ref(), &command);
-        let keys = step::holds(&stream, state.as_ref(), &command);
+        let keys = step::holds(caller, &stream, state.as_ref(), &command);
         let taken = keys.into_iter().filter_map(|key| self.holds.get_key_value(&key));
         let taken = taken.map(|(key, hold)| (key.clone(), hold.clone())).collect();
         let facts = Facts {

@@ -1,5 +1,5 @@
 //! `send`: an agent, or the server itself, sends a message. Guards: the sender, what it may send,
-//! the form, the message it answers, the recipients, and the limits of its thread.
+//! the form, the message it answers, the recipients, and the limits of the sender in the thread.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ use crate::message::context::MessageContext;
 use crate::message::event::{Event, Sent};
 use crate::message::kind::Kind;
 use crate::message::state::{self, COORDINATORS, Message};
-use crate::message::thread::{self, Thread};
+use crate::message::thread::{self, Count};
 use crate::rejection::Rejection;
 
 /// A message keeps a status for each recipient, so the number of recipients is bounded.
@@ -40,8 +40,7 @@ pub fn decide(
     let thread_id = thread_id(id, outgoing, context)?;
     let to = recipients(&from, outgoing, context)?;
     match by {
-        By::Agent => Thread::of(context.facts.holds.get(&thread::key(&thread_id)))
-            .check(outgoing.sequence, context.now)?,
+        By::Agent => check_count(&from, &thread_id, outgoing, context)?,
         // The server's own messages are bounded by the events that cause them.
         By::Server => {}
     }
@@ -66,6 +65,7 @@ pub fn decide(
         policy: outgoing.policy.clone(),
         context: outgoing.context.clone(),
         wake,
+        per_sender: true,
     }))])
 }
 
@@ -148,6 +148,19 @@ fn thread_id(
         }
     }
     Ok(named.unwrap_or_else(|| id.to_string().parse().expect("an id is a reference")))
+}
+
+/// Only the sender's own messages count, and the one that it answers and sees. So no other caller
+/// learns how far a thread is, or uses it up.
+fn check_count(
+    from: &AgentId,
+    thread_id: &ThreadId,
+    outgoing: &Outgoing,
+    context: Context<'_>,
+) -> Result<(), Rejection> {
+    let count = Count::of(context.facts.holds.get(&thread::key(from, thread_id)));
+    let answered = context.facts.message.as_ref().filter(|_| outgoing.reply_to.is_some());
+    count.check(outgoing.sequence, answered.and_then(|it| it.sent.sequence), context.now)
 }
 
 fn recipients(

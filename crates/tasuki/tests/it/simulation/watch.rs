@@ -149,7 +149,7 @@ impl Watch {
             self.look_at_handoff(stream, sides).await?;
             self.look_at_parts(stream)?;
         }
-        self.post.look_at_threads(sides).await?;
+        self.post.look_at_counts(sides).await?;
         Ok(news.into_iter().map(|kept| kept.entry.name.into_owned()).collect())
     }
 
