@@ -166,6 +166,7 @@ fn changed_hands(number: &Value, part: &Value, is_end: bool) -> Vec<String> {
             }
             None => format!("a person was asked for; {from} held it"),
         },
+        (None, Some("queued")) => format!("{from} passed it on to another person"),
         (None, Some("connected")) => format!("{} took it over", agent("targetAgent")),
         (None, Some("completed")) => format!("the transfer is settled; {to} answers again"),
         (None, Some("ended")) => "the transfer and the conversation ended".to_owned(),

@@ -163,8 +163,8 @@ async fn show_all(
     Ok(all)
 }
 
-/// Who passed the conversation on to the person of this line, why, and with which bundle. That step
-/// is no message, so it has no line of its own.
+/// Who passed the conversation on to the person of this line, why, and with which bundle. Where the
+/// customer stayed with the first person, that step has no line of its own.
 async fn passed_on(
     gateway: &Gateway,
     reader: Reader,

@@ -127,7 +127,18 @@ fn passed() -> Vec<(&'static str, Event)> {
     let (told, leg_told) = (words(&connected), words(&most));
     let passed_on =
         json!({ "holder": "hana", "leg": 0, "agent": "hana", "why": "blind", "epoch": 4 });
+    let to_queue = json!({ "holder": "hana", "queue": "bills", "epoch": 4, "number": 6 });
+    let mut to_queue_most = words(&to_queue);
+    to_queue_most["reason"] = "tax".into();
+    let mut told_before = blind.clone();
+    told_before["was_told"] = true.into();
+    let mut asked_in = taken_along.clone();
+    asked_in["reason"] = "tax".into();
     let mut shapes = vec![
+        shape("least", "transfer.passed_on", to_queue),
+        shape("most", "transfer.passed_on", to_queue_most),
+        shape("told_before", "transfer.connected", told_before),
+        shape("with_reason", "transfer.connected", asked_in),
         shape("customer_text", "transfer.connected", told),
         shape("customer_text", "transfer.leg_requested", leg_told),
         shape("customer_text", "transfer.returned", words(&passed_on)),

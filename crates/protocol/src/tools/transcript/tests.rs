@@ -42,7 +42,7 @@ fn lines(events: Vec<(&str, Value)>) -> Vec<TranscriptLine> {
                 }
                 body["holder"].clone()
             }
-            "transfer.requested" => body["queue"].clone(),
+            "transfer.requested" | "transfer.passed_on" => body["queue"].clone(),
             "transfer.connected" => body["agent"].clone(),
             "transfer.noted" => holder.clone(),
             _ => body["to"].clone(),
@@ -83,6 +83,16 @@ fn connected(from: &str, person: &str) -> (&'static str, Value) {
         json!({
             "holder": from, "transfer": TRANSFER, "leg": leg, "agent": person, "epoch": 3,
             "kind": "bot_to_human",
+        }),
+    )
+}
+
+fn passed_on(from: &str, queue: &str, reason: &str) -> (&'static str, Value) {
+    (
+        "transfer.passed_on",
+        json!({
+            "holder": from, "transfer": TRANSFER, "queue": queue, "epoch": 4, "reason": reason,
+            "customer_text": "A colleague is asked.",
         }),
     )
 }
@@ -235,6 +245,18 @@ fn every_change_of_hands_between_people_is_found() {
             .concat(),
             "bob human Accepted, default hana Accepted, hana bob Accepted: words of cora",
         ),
+        (
+            [person().to_vec(), vec![passed_on("hana", "second", "")]].concat(),
+            "bob human Accepted, default hana Accepted, hana human Accepted: in the queue second",
+        ),
+        (
+            [
+                person().to_vec(),
+                vec![passed_on("hana", "second", "tax"), connected("second", "ivan")],
+            ]
+            .concat(),
+            "bob human Accepted, default hana Accepted, hana human Accepted, second ivan Accepted",
+        ),
         // A person who is gone leaves no line, and the conversation waits in the queue again.
         (
             [person().to_vec(), vec![held_by("default", "Hello?")]].concat(),
@@ -266,6 +288,32 @@ fn check_found(cases: &[(Vec<(&'static str, Value)>, &str)]) {
         assert_eq!(found.collect::<Vec<_>>().join(", "), handoffs);
         let last = history.last().map(|last| last["content"].as_str().unwrap()).unwrap_or_default();
         assert!(last.contains(told), "{last} / {told}");
+    }
+}
+
+/// A person's reason is an argument of the call, as a model's is.
+#[test]
+fn the_reason_of_a_person_is_in_the_call() {
+    let mut warm = connected("hana", "ivan");
+    warm.1["reason"] = "tax".into();
+    for (event, tool, expected) in [
+        (
+            passed_on("hana", "second", "tax"),
+            "transfer_to_human",
+            json!({ "reason": "tax", "queue": "second" }),
+        ),
+        (passed_on("hana", "second", ""), "transfer_to_human", json!({ "queue": "second" })),
+        (warm, "transfer_to_ivan", json!({ "reason": "tax" })),
+        (connected("hana", "ivan"), "transfer_to_ivan", json!({})),
+    ] {
+        let lines = lines(vec![requested("agent:bob", json!({})), event]);
+        let messages = history(HistoryForm::Responses, conversation(), &lines).messages;
+        let calls: Vec<_> = messages.iter().filter(|it| it["type"] == "function_call").collect();
+        let last = calls.last().unwrap();
+        let arguments: Value = serde_json::from_str(last["arguments"].as_str().unwrap()).unwrap();
+        assert_eq!((last["name"].as_str(), arguments), (Some(tool), expected));
+        let told = Value::from(messages.clone()).to_string();
+        assert!(!told.contains("A colleague is asked."), "that is for the customer: {told}");
     }
 }
 
@@ -433,6 +481,7 @@ fn any_event() -> impl Strategy<Value = (&'static str, Value)> {
             requested(by, more)
         }),
         (agent(), agent()).prop_map(|(from, person)| connected(from, person)),
+        (agent(), agent(), text()).prop_map(|(from, to, text)| passed_on(from, to, &text)),
         (agent(), agent(), outcome, text()).prop_map(|(from, to, outcome, text)| over(
             from,
             to,
