@@ -11,6 +11,7 @@ pub fn transfer_shapes() -> Vec<(&'static str, Event)> {
     let mut shapes = requested();
     shapes.extend(limited());
     shapes.extend(passed());
+    shapes.extend(passed_with_words());
     shapes.extend(ended());
     shapes.extend(queue_changed());
     shapes
@@ -127,18 +128,7 @@ fn passed() -> Vec<(&'static str, Event)> {
     let (told, leg_told) = (words(&connected), words(&most));
     let passed_on =
         json!({ "holder": "hana", "leg": 0, "agent": "hana", "why": "blind", "epoch": 4 });
-    let to_queue = json!({ "holder": "hana", "queue": "bills", "epoch": 4, "number": 6 });
-    let mut to_queue_most = words(&to_queue);
-    to_queue_most["reason"] = "tax".into();
-    let mut told_before = blind.clone();
-    told_before["was_told"] = true.into();
-    let mut asked_in = taken_along.clone();
-    asked_in["reason"] = "tax".into();
     let mut shapes = vec![
-        shape("least", "transfer.passed_on", to_queue),
-        shape("most", "transfer.passed_on", to_queue_most),
-        shape("told_before", "transfer.connected", told_before),
-        shape("with_reason", "transfer.connected", asked_in),
         shape("customer_text", "transfer.connected", told),
         shape("customer_text", "transfer.leg_requested", leg_told),
         shape("customer_text", "transfer.returned", words(&passed_on)),
@@ -172,6 +162,24 @@ fn passed() -> Vec<(&'static str, Event)> {
         }
     }
     shapes
+}
+
+/// A person passed it on, and the customer or the record was told why.
+fn passed_with_words() -> Vec<(&'static str, Event)> {
+    let least = json!({ "holder": "hana", "queue": "bills", "epoch": 4, "number": 6 });
+    let mut most = least.clone();
+    most["reason"] = "tax".into();
+    most["customer_text"] = "Ivan knows more.".into();
+    let told_before = json!({ "holder": "support", "leg": 0, "agent": "hana", "epoch": 3,
+        "number": 5, "kind": "blind", "passed_by": "ivan", "was_told": true });
+    let asked_in = json!({ "holder": "support", "leg": 1, "agent": "hana", "epoch": 3,
+        "number": 5, "kind": "warm", "bundle_id": format!("{TRANSFER}-1"), "reason": "tax" });
+    vec![
+        shape("least", "transfer.passed_on", least),
+        shape("most", "transfer.passed_on", most),
+        shape("told_before", "transfer.connected", told_before),
+        shape("with_reason", "transfer.connected", asked_in),
+    ]
 }
 
 fn ended() -> Vec<(&'static str, Event)> {

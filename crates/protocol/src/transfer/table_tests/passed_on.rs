@@ -23,7 +23,7 @@ fn a_customer_who_is_passed_on_is_told_at_once() {
         assert_eq!((&passed["number"], &passed["holder"]), (&json!(number), &json!("hana")));
         let (queue, epoch) = waits.rsplit_once('@').expect("who holds it");
         let person = if queue == "queued bills" { "sue" } else { "ivan" };
-        assert_eq!(format!("queued {}", passed["queue"].as_str().unwrap()), queue);
+        assert_eq!(format!("queued {}", passed["queue"].as_str().expect("a queue")), queue);
         world.line(&format!("{person} answer epoch={epoch}"));
         let connected = &world.bodies[1];
         assert_eq!(connected["was_told"], true, "{connected}");
