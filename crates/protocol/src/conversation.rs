@@ -30,6 +30,7 @@ pub mod turn_asked;
 pub mod turn_delivery;
 pub mod turn_route;
 pub mod wait;
+pub mod waits;
 
 #[cfg(test)]
 mod table_tests;

@@ -23,7 +23,8 @@ pub fn changes_sides(name: &str) -> bool {
 
 /// Whether the places of those who wait in a queue may have changed.
 pub fn changes_places(name: &str) -> bool {
-    ["transfer.ringing", "transfer.queued", "transfer.returned", "transfer.over"].contains(&name)
+    let waits_again = ["transfer.returned", "transfer.passed_on"].contains(&name);
+    waits_again || ["transfer.ringing", "transfer.queued", "transfer.over"].contains(&name)
 }
 
 /// Whether an entry settles a question: one of a session, or one that an agent asked a human.

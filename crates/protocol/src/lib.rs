@@ -66,6 +66,7 @@ pub mod token;
 pub mod tools;
 pub mod transfer;
 pub mod visibility;
+pub mod waiting;
 pub mod wake;
 pub mod warning;
 pub mod webhook;

@@ -8,6 +8,7 @@ pub mod event;
 pub mod evolve;
 pub mod notices;
 pub mod state;
+pub mod waits;
 
 #[cfg(test)]
 mod table_tests;

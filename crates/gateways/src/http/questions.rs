@@ -5,6 +5,7 @@ pub mod list;
 pub mod operations;
 pub mod tool;
 pub mod view;
+pub mod wait_view;
 pub mod waiting;
 
 use axum::Router;

@@ -186,6 +186,8 @@ events! {
         "transfer.ringing",
     Event::Conversation(conversation::Event::Transfer(transfer::Event::Returned(_))) =>
         "transfer.returned",
+    Event::Conversation(conversation::Event::Transfer(transfer::Event::PassedOn(_))) =>
+        "transfer.passed_on",
     Event::Conversation(conversation::Event::Transfer(transfer::Event::Connected(_))) =>
         "transfer.connected",
     Event::Conversation(conversation::Event::Transfer(transfer::Event::Consulted(_))) =>

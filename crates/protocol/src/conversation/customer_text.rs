@@ -75,6 +75,11 @@ pub fn of_request(asked: PersonRequest<'_>, language: Option<&str>, queue: &str)
     )
 }
 
+/// For a person who passes the customer on to a queue.
+pub fn of_passing(customer_text: &str, language: Option<&str>, queue: &str) -> String {
+    of_request(PersonRequest { by: "agent:", reason: "", customer_text }, language, queue)
+}
+
 /// For a person who takes over from another one. `from` and `to` are display names.
 pub fn of_passed(customer_text: &str, language: Option<&str>, from: &str, to: &str) -> String {
     if !customer_text.is_empty() {

@@ -172,10 +172,21 @@ impl Turn {
 
 /// What the next holder must know about the time with people.
 fn transfer_line(told: transfer::event::Line<'_>, actor: &str) -> Value {
-    use transfer::event::Line::{Connected, Noted, Over, Requested};
+    use transfer::event::Line::{Connected, Noted, Over, PassedOn, Requested};
     match told {
         Requested(it) => with_reason(json!({ "status": "requested" }), &it.reason, &it.by),
-        Connected(it) => json!({ "status": "connected", "agent_id": it.agent }),
+        PassedOn(it) => {
+            with_reason(json!({ "status": "queued", "queue": it.queue }), &it.reason, actor)
+        }
+        Connected(it) => {
+            let mut line = json!({ "status": "connected", "agent_id": it.agent });
+            if !it.reason.is_empty() {
+                // The person who asked this one in said it.
+                line["reason"] = it.reason.as_str().into();
+                line["reason_by"] = "agent".into();
+            }
+            line
+        }
         Over(it) => {
             let mut line = json!({ "status": it.outcome, "summary": it.summary });
             if let Some(disposition) = &it.disposition {

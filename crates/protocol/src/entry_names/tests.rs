@@ -113,6 +113,7 @@ fn moves(event: &transfer::Event) -> bool {
         transfer::Event::Ringing(_)
         | transfer::Event::Queued(_)
         | transfer::Event::Returned(_)
+        | transfer::Event::PassedOn(_)
         | transfer::Event::Over(_) => true,
         transfer::Event::Requested(_)
         | transfer::Event::Connected(_)

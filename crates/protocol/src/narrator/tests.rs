@@ -175,11 +175,12 @@ fn what_we_announce_is_as_we_advise() {
 #[test]
 fn a_lost_person_is_named() {
     for (why, expected) in [
-        ("not_answered", "Todavía no ha respondido nadie."),
-        ("agent_lost", "Ya no es posible contactar con \u{2068}Hana B\u{2069}."),
-        ("blind", "\u{2068}Hana B\u{2069} ha pasado la conversación y se ha ido."),
+        ("returned.v1.not_answered", "Todavía no ha respondido nadie."),
+        ("returned.v1.agent_lost", "Ya no es posible contactar con \u{2068}Hana B\u{2069}."),
+        ("returned.v1.blind", "\u{2068}Hana B\u{2069} ha pasado la conversación y se ha ido."),
+        ("passed_on.v1.most", "\u{2068}Hana B\u{2069} ha pasado la conversación y se ha ido."),
     ] {
-        let returned = format!("transfer.returned.v1.{why}");
+        let returned = format!("transfer.{why}");
         let heard = heard(&[ASKED, "transfer.queued.v1.least", &returned], "system", None);
         let told = heard.last().expect("it waits again")["summary_normal"].as_str();
         assert!(told.is_some_and(|it| it.starts_with(expected)), "{why}: {told:?}");

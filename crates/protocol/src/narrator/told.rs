@@ -146,6 +146,10 @@ impl Cause<'_> {
                 (RINGING, Message::TransferRinging { person: self.name(&it.agent) })
             }
             transfer::Event::Returned(it) => (WAITING, self.returned(it)),
+            // Where it waits now is told by the next event.
+            transfer::Event::PassedOn(it) => {
+                (WAITING, Message::TransferPersonLeft { person: self.name(&it.holder) })
+            }
             transfer::Event::Connected(it) if it.leg == 0 => {
                 (CONNECTED, Message::TransferConnected { person: self.name(&it.agent) })
             }
@@ -222,7 +226,6 @@ impl Cause<'_> {
     fn returned<'e>(&'e self, it: &'e Returned) -> Message<'e> {
         match it.why {
             WhyReturned::AgentLost => Message::TransferPersonLost { person: self.name(&it.agent) },
-            // Where it waits now is told by the next event.
             WhyReturned::Blind => Message::TransferPersonLeft { person: self.name(&it.agent) },
             WhyReturned::Declined | WhyReturned::NotAnswered => Message::TransferReturned,
         }

@@ -47,7 +47,7 @@ pub fn evolve(
         Event::Claimed(it) if it.epoch == continuation.epoch + 1 => {
             continuation.epoch = it.epoch;
             let (by, until) = (it.by.clone(), it.until);
-            continuation.claim = Some(Claimed { by, until, lapsed: false });
+            continuation.claim = Some(Claimed { by, since: Some(at), until, lapsed: false });
         }
         Event::ClaimRenewed(it) if it.epoch == continuation.epoch => {
             let claim = continuation.claim.as_mut().ok_or(bad)?;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::event::{Addressee, Asked, Given};
+use super::event::{Addressee, Asked, Decision, Given};
 use crate::caller::Caller;
 use crate::ids::{AgentId, QuestionId};
 use crate::stored::{Deadline, Hold};
@@ -73,6 +73,9 @@ pub struct Continuation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claimed {
     pub by: AgentId,
+    /// Earlier releases did not keep it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Time>,
     pub until: Time,
     /// Its time is over, and no other worker has claimed it since.
     pub lapsed: bool,
@@ -113,6 +116,14 @@ impl Question {
 
     pub fn asker(&self) -> &AgentId {
         &self.asked.parties.asker
+    }
+
+    /// The answer that counts if no human gives one in time.
+    pub fn default(&self) -> Option<&Given> {
+        // Asking refuses a default that is a yes to what cannot be undone. It would not count here
+        // either.
+        let counts = |decision| !self.asked.irreversible || decision == Decision::Decline;
+        self.asked.default.as_ref().filter(|it| counts(it.decision))
     }
 
     /// The queue that is asked, if it is one.

@@ -1,5 +1,7 @@
 //! What a question allows, as tables.
 
+mod waits;
+
 use serde_json::{Value, json};
 use uuid::Uuid;
 

@@ -22,6 +22,7 @@ pub enum Event {
     Queued(Queued),
     Ringing(Ringing),
     Returned(Returned),
+    PassedOn(PassedOn),
     Connected(Connected),
     Consulted(Consulted),
     Held(Held),
@@ -112,8 +113,25 @@ pub enum WhyReturned {
     Declined,
     NotAnswered,
     AgentLost,
-    /// It was passed on blindly.
+    /// It was passed on blindly. Since there is [`PassedOn`], only earlier entries say so.
     Blind,
+}
+
+/// The person who answered passed it on to a queue, and left. The customer waits again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PassedOn {
+    /// The person.
+    pub holder: AgentId,
+    pub transfer: TransferId,
+    pub queue: AgentId,
+    /// Its position in the transcript.
+    pub number: u64,
+    pub epoch: u64,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// What the customer is told instead.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub customer_text: String,
 }
 
 /// A person answers, and holds the conversation.
@@ -134,9 +152,16 @@ pub struct Connected {
     /// The person who passed it into the queue from which it was answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passed_by: Option<AgentId>,
+    /// Why the person who had it before asked this one in. A person who passed it on to a queue
+    /// said so in the line about that.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
     /// What the customer is told about the change of person.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub customer_text: String,
+    /// The customer was told when it was passed on, and is not told again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub was_told: bool,
 }
 
 impl Connected {
@@ -276,6 +301,7 @@ impl Event {
             Event::Queued(_) => "transfer.queued",
             Event::Ringing(_) => "transfer.ringing",
             Event::Returned(_) => "transfer.returned",
+            Event::PassedOn(_) => "transfer.passed_on",
             Event::Connected(_) => "transfer.connected",
             Event::Consulted(_) => "transfer.consulted",
             Event::Held(_) => "transfer.held",
@@ -295,6 +321,7 @@ impl Event {
             Event::Queued(it) => it.transfer,
             Event::Ringing(it) => it.transfer,
             Event::Returned(it) => it.transfer,
+            Event::PassedOn(it) => it.transfer,
             Event::Connected(it) => it.transfer,
             Event::Consulted(it) => it.transfer,
             Event::Held(it) => it.transfer,
@@ -314,6 +341,7 @@ impl Event {
             Event::Queued(it) => &it.holder,
             Event::Ringing(it) => &it.holder,
             Event::Returned(it) => &it.holder,
+            Event::PassedOn(it) => &it.holder,
             Event::Connected(it) => &it.holder,
             Event::Consulted(it) => &it.holder,
             Event::Held(it) => &it.holder,
@@ -338,6 +366,7 @@ impl Event {
             Event::Over(it) => Some(&it.to),
             Event::Requested(_)
             | Event::Queued(_)
+            | Event::PassedOn(_)
             | Event::Held(_)
             | Event::Resumed(_)
             | Event::LegRequested(_)
@@ -363,6 +392,7 @@ impl Event {
                 };
                 (it.leg == 0).then_some((action, Status::Queued))
             }
+            Event::PassedOn(_) => Some((Action::TransferBlind, Status::Queued)),
             Event::Connected(it) => {
                 let action = if it.leg == 0 { Action::Accept } else { Action::Join };
                 Some((action, Status::Connected))

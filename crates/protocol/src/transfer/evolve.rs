@@ -1,7 +1,8 @@
 //! The state of a conversation after an event of its transfer.
 
 use super::event::{
-    Connected, Event, LegRequested, Line, Over, Queued, Requested, Returned, Ringing, WhyReturned,
+    Connected, Event, LegRequested, Line, Over, PassedOn, Queued, Requested, Returned, Ringing,
+    WhyReturned,
 };
 use super::state::{
     Claim, Leg, LegStage, Outcome, PASSED_OVER_MAX, Passed, RINGS_IN_ALL_MAX, Stage, Target, Terms,
@@ -36,6 +37,11 @@ pub fn evolve(conversation: &mut Conversation, event: &Event, at: Time) -> Resul
             if returned.leg == 0 && epoch != conversation.epoch {
                 conversation.pass_to_queue(queue, epoch);
             }
+        }
+        Event::PassedOn(passed) => {
+            pass_on(transfer, passed, at);
+            let (queue, epoch) = (transfer.queue.clone(), passed.epoch);
+            conversation.pass_to_queue(queue, epoch);
         }
         Event::Connected(connected) => {
             connect(transfer, connected).ok_or_else(bad)?;
@@ -99,6 +105,7 @@ fn give_back(conversation: &mut Conversation, over: &Over, known: Option<u64>, a
 fn write_down(conversation: &mut Conversation, event: &Event) {
     match event.line() {
         Some(Line::Requested(it)) => conversation.transcript.add(it.number, it),
+        Some(Line::PassedOn(it)) => conversation.transcript.add(it.number, it),
         Some(Line::Connected(it)) => conversation.transcript.add(it.number, it),
         Some(Line::Noted(it)) => conversation.transcript.add(it.number, it),
         Some(Line::Over(it)) => conversation.transcript.add(it.number, it),
@@ -207,16 +214,7 @@ fn put_back(transfer: &mut Transfer, returned: &Returned, at: Time) {
         count_ring(transfer, returned, at);
         return;
     }
-    // A person who was asked in by the lost person is not needed any more.
-    transfer.leg = None;
-    transfer.stage = Stage::Queued;
-    if was_answered {
-        // The place in the queue is the old one, the maximum wait starts anew.
-        transfer.limits.gives_up_at = at.plus(transfer.limits.wait);
-        transfer.overflow = None;
-        transfer.rings = 0;
-        transfer.left.clear();
-    }
+    wait_again(transfer, was_answered, at);
     count_ring(transfer, returned, at);
     if returned.why == WhyReturned::Blind {
         transfer.forget_texts();
@@ -227,7 +225,37 @@ fn put_back(transfer: &mut Transfer, returned: &Returned, at: Time) {
             reason: returned.reason.clone(),
             customer_text: returned.customer_text.clone(),
             bundle: None,
+            was_told: false,
         }));
+    }
+}
+
+/// It leaves its queue with the next event, unless that is the one it is passed on to.
+fn pass_on(transfer: &mut Transfer, passed: &PassedOn, at: Time) {
+    remember(&mut transfer.declined, &passed.holder);
+    wait_again(transfer, true, at);
+    transfer.forget_texts();
+    transfer.passed = Some(Box::new(Passed {
+        by: passed.holder.clone(),
+        to: None,
+        kind: Kind::Blind,
+        reason: passed.reason.clone(),
+        customer_text: passed.customer_text.clone(),
+        bundle: None,
+        was_told: true,
+    }));
+}
+
+fn wait_again(transfer: &mut Transfer, was_answered: bool, at: Time) {
+    // A person who was asked in by the person before is not needed any more.
+    transfer.leg = None;
+    transfer.stage = Stage::Queued;
+    if was_answered {
+        // The place in the queue is the old one, the maximum wait starts anew.
+        transfer.limits.gives_up_at = at.plus(transfer.limits.wait);
+        transfer.overflow = None;
+        transfer.rings = 0;
+        transfer.left.clear();
     }
 }
 
@@ -280,6 +308,7 @@ fn connect(transfer: &mut Transfer, connected: &Connected) -> Option<()> {
         reason: leg.reason,
         customer_text: leg.customer_text,
         bundle: leg.bundle,
+        was_told: false,
     }));
     Some(())
 }

@@ -147,6 +147,12 @@ impl Record {
                 self.waiting_since.get_or_insert(at);
                 self.status = Status::Queued;
             }
+            Event::PassedOn(_) => {
+                self.leave_person(at);
+                self.agent = self.served_by.last().cloned();
+                self.waiting_since.get_or_insert(at);
+                self.status = Status::Queued;
+            }
             Event::Connected(it) => self.connect(&it.agent, at),
             Event::Held(_) => {
                 self.status = Status::OnHold;

@@ -79,6 +79,9 @@ pub struct Passed {
     pub customer_text: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundle: Option<Fixed<Bundle>>,
+    /// The customer was told when it was passed on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub was_told: bool,
 }
 
 /// What was fixed when it was requested.

@@ -8,6 +8,7 @@ mod cells;
 mod customers;
 mod hand_back;
 mod page;
+mod passed_on;
 mod reminders;
 mod rings;
 mod to_bots;

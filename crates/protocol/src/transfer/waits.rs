@@ -5,78 +5,7 @@ use super::record::Record;
 use super::state::{LegStage, Stage, Target, Transfer};
 use crate::ids::AgentId;
 use crate::time::{Span, Time};
-
-/// One thing that a transfer waits for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wait {
-    pub who: Waiter,
-    /// What they can do, by the names of the actions.
-    pub actions: &'static [&'static str],
-    /// The further person who is asked in; 0 for the transfer itself.
-    pub leg: u16,
-    pub since: Option<Time>,
-    pub until: Option<Time>,
-    pub then: Then,
-}
-
-/// Who must act.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Waiter {
-    /// A person of this queue.
-    Queue(AgentId),
-    Agent(AgentId),
-}
-
-/// What happens when the time is over.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Then {
-    /// It has no end of its own.
-    Nothing,
-    /// It goes on to this queue, if that is open then.
-    Overflows(AgentId),
-    /// The agent that held the conversation before answers again.
-    Fails,
-    /// The next person of the queue is asked.
-    ReturnsToQueue,
-    HoldEnds,
-    /// The customer stays with the person who answers.
-    InvitationEnds,
-}
-
-impl Waiter {
-    /// As answers name it.
-    pub fn describe(&self) -> String {
-        match self {
-            Waiter::Queue(queue) => format!("queue:{queue}"),
-            Waiter::Agent(agent) => format!("agent:{agent}"),
-        }
-    }
-}
-
-impl Then {
-    pub fn as_str(&self) -> &'static str {
-        match self {
-            Then::Nothing => "nothing",
-            Then::Overflows(_) => "overflows",
-            Then::Fails => "fails",
-            Then::ReturnsToQueue => "returns_to_queue",
-            Then::HoldEnds => "hold_ends",
-            Then::InvitationEnds => "invitation_ends",
-        }
-    }
-
-    /// The queue to which it goes.
-    pub fn to(&self) -> Option<&AgentId> {
-        match self {
-            Then::Overflows(to) => Some(to),
-            Then::Nothing
-            | Then::Fails
-            | Then::ReturnsToQueue
-            | Then::HoldEnds
-            | Then::InvitationEnds => None,
-        }
-    }
-}
+use crate::waiting::{Then, Wait, Waiter};
 
 /// All that a transfer waits for: its own step first, then that of a further person who is asked
 /// in. Empty once it is over. The record knows since when it waits or is answered.

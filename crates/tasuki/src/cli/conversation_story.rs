@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::conversation::{path_of, text};
 use super::token::now;
+use super::waits;
 use crate::client::{Call, Client, Refused};
 use crate::output::{self, clean};
 
@@ -92,6 +93,9 @@ fn tell(conversation: &Value, messages: &[Value], now: Time) -> String {
     if let Some(by) = conversation["opened_by"].as_str() {
         lines.push(format!("  opened  by {}", clean(by)));
     }
+    for wait in conversation["waiting_for"].as_array().into_iter().flatten() {
+        lines.push(format!("  waits   for {}", waits::told(wait, now)));
+    }
     let shared = &conversation["shared"];
     if shared.as_object().is_some_and(|shared| !shared.is_empty()) {
         lines.push(format!("  shared  {}", clean(&shared.to_string())));
@@ -166,6 +170,7 @@ fn changed_hands(number: &Value, part: &Value, is_end: bool) -> Vec<String> {
             }
             None => format!("a person was asked for; {from} held it"),
         },
+        (None, Some("queued")) => format!("{from} passed it on to another person"),
         (None, Some("connected")) => format!("{} took it over", agent("targetAgent")),
         (None, Some("completed")) => format!("the transfer is settled; {to} answers again"),
         (None, Some("ended")) => "the transfer and the conversation ended".to_owned(),

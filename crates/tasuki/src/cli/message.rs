@@ -398,9 +398,13 @@ fn print_notices(notices: &[Value], now: Time) {
         if notice["replaced_by_handoff_id"].is_string() {
             output::line(&format!("  replaced by {}", of("replaced_by_handoff_id")));
         }
-        for wait in notice["waiting_for"].as_array().into_iter().flatten() {
-            output::line(&format!("  waits for {}", waits::told(wait, now)));
-        }
+        print_waits(notice, now);
+    }
+}
+
+fn print_waits(notice: &Value, now: Time) {
+    for wait in notice["waiting_for"].as_array().into_iter().flatten() {
+        output::line(&format!("  waits for {}", waits::told(wait, now)));
     }
 }
 
@@ -413,6 +417,7 @@ fn print_question_notices(questions: &[Value], now: Time) {
         output::line(&format!("{}  {}", of("question_id"), kinds.collect::<Vec<_>>().join(", ")));
         output::line(&format!("  {}", of("text").lines().next().unwrap_or_default()));
         output::line(&format!("  {when} by {}; it is {}", of("actor"), of("status")));
+        print_waits(notice, now);
     }
 }
 

@@ -8,7 +8,7 @@ use protocol::time::Time;
 use serde_json::{Map, Value, json};
 
 use super::reach::Reach;
-use super::{put, token};
+use super::{put, token, waits};
 use crate::client::{Call, Client, percent_encode};
 use crate::{exit_code, output};
 
@@ -427,6 +427,9 @@ fn question(it: &Value) {
         if of["result"].is_string() {
             row("result", text(of, "result"));
         }
+    }
+    for wait in it["waiting_for"].as_array().into_iter().flatten() {
+        row("waits for", waits::told(wait, token::now()));
     }
     output::line(&output::table(&["", ""], rows));
 }

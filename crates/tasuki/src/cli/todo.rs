@@ -87,7 +87,8 @@ fn row(handoff: &Value, me: Option<&str>, now: Time) -> Vec<String> {
         let since = of("asked_at").and_then(|at| at.parse().ok());
         let since = since.map_or("–".to_owned(), |at| output::relative(at, now));
         let waits = "you: answer".to_owned();
-        return vec![id, text, between, waits, since, until(handoff, now), "–".to_owned()];
+        let then = waits::then(&handoff["waiting_for"][0]).unwrap_or("–".to_owned());
+        return vec![id, text, between, waits, since, until(handoff, now), then];
     }
     let text = |name: &str| handoff[name].as_str().unwrap_or("–").to_owned();
     let all = handoff["waiting_for"].as_array().map(Vec::as_slice).unwrap_or_default();

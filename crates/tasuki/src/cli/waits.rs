@@ -1,4 +1,4 @@
-//! What an open handoff or transfer waits for, in words.
+//! What a handoff, a question, a conversation or a transfer waits for, in words.
 
 use protocol::time::Time;
 use serde_json::Value;
@@ -37,6 +37,14 @@ pub fn then(wait: &Value) -> Option<String> {
         "returns_to_queue" => "the next person is asked".to_owned(),
         "hold_ends" => "the hold ends".to_owned(),
         "invitation_ends" => "the invitation ends".to_owned(),
+        "falls_back" => "the next fallback gets it".to_owned(),
+        "reminds" => "the person is reminded".to_owned(),
+        "defaults" => match wait["default"]["decision"].as_str() {
+            Some(decision) => format!("the default counts: {}", clean(decision)),
+            None => "the default counts".to_owned(),
+        },
+        "ends_unanswered" => "it stays unanswered".to_owned(),
+        "claim_lapses" => "another worker may claim it".to_owned(),
         other => clean(other),
     })
 }
@@ -81,6 +89,24 @@ mod tests {
                 "queue:care: pickup; until in 20 min, then it goes on to night",
             ),
             (json!({ "who": "person", "for": [], "then": "nothing" }), "person"),
+            (
+                json!({ "who": "queue:desk", "for": ["answer"], "since": at(7), "until": at(12),
+                    "then": "defaults", "default": { "decision": "decline" } }),
+                "queue:desk: answer; since 3 min ago, until in 2 min, then the default counts: \
+                 decline",
+            ),
+            (
+                json!({ "who": "agent:w1", "for": ["finish", "renew"], "since": at(9),
+                    "until": at(11), "then": "claim_lapses" }),
+                "agent:w1: finish, renew; since 1 min ago, until in 1 min, then another worker may \
+                 claim it",
+            ),
+            (
+                json!({ "who": "agent:bob", "for": ["answer"], "since": at(9), "until": at(11),
+                    "then": "falls_back" }),
+                "agent:bob: answer; since 1 min ago, until in 1 min, then the next fallback gets \
+                 it",
+            ),
         ] {
             assert_eq!(told(&wait, now), expected);
         }

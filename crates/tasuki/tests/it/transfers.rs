@@ -11,6 +11,7 @@ mod reconnect;
 mod script;
 mod theirs;
 mod typing;
+mod waits;
 
 use std::time::Duration;
 

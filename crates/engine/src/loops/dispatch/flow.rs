@@ -87,7 +87,7 @@ impl Flows {
                 }
                 known.connected.insert(transfer, (queue, entry.at));
             }
-            "transfer.over" | "transfer.returned" if leg == 0 => {
+            "transfer.over" | "transfer.returned" | "transfer.passed_on" if leg == 0 => {
                 let Some((queue, since)) = known.connected.remove(&transfer) else { return };
                 let lasted = entry.at.since(since).as_millis() as f64;
                 let handle_ms = &mut known.queues.entry(queue).or_default().handle_ms;

@@ -66,6 +66,6 @@ pub async fn erase(
         }
     };
     let item = visible(&gateway, &caller, id).await?;
-    let conversation = view(reader(&gateway, &caller).await?, &item)?;
+    let conversation = view(&gateway, reader(&gateway, &caller).await?, &item).await?;
     Ok(Json(ErasedView { conversation, erased, has_more }))
 }

@@ -58,7 +58,8 @@ pub async fn export(
     }
     let place = OpenExport::take(&gateway.streams, &asker.caller, EXPORTS_MAX)?;
     let reader = reader(&gateway, &asker.caller).await?;
-    let shown = serde_json::to_value(view(reader, &item)?).expect("a view is plain data");
+    let shown = view(&gateway, reader, &item).await?;
+    let shown = serde_json::to_value(shown).expect("a view is plain data");
     let mut head = json!({ "kind": "conversation" });
     head.as_object_mut().expect("an object").extend(shown.as_object().cloned().unwrap_or_default());
     let n_lines = conversation.transcript.count;
@@ -163,8 +164,8 @@ async fn show_all(
     Ok(all)
 }
 
-/// Who passed the conversation on to the person of this line, why, and with which bundle. That step
-/// is no message, so it has no line of its own.
+/// Who passed the conversation on to the person of this line, why, and with which bundle. Where the
+/// customer stayed with the first person, that step has no line of its own.
 async fn passed_on(
     gateway: &Gateway,
     reader: Reader,

@@ -131,7 +131,7 @@ pub async fn open(
     let id = done.subject.strip_prefix("conversation/").and_then(|id| id.parse().ok());
     let id = id.ok_or_else(|| Problem::not_found("conversation"))?;
     let item = visible(&gateway, &caller, id).await?;
-    let conversation = view(reader(&gateway, &caller).await?, &item)?;
+    let conversation = view(&gateway, reader(&gateway, &caller).await?, &item).await?;
     let issued = tokens::issue_to_customer(&gateway, &caller.teamspace, id).await?;
     let TokenIssued { token: customer_token, token_id: customer_token_id } = issued;
     let warnings = done.outcome.warnings;
@@ -178,8 +178,12 @@ pub async fn list(
     // The columns by which a list is found do not decide who may read what it names.
     let page = gateway.engine.access().list_for(&caller, of, before, limit).await?;
     let reader = reader(&gateway, &caller).await?;
+    let mut items = Vec::with_capacity(page.items.len());
+    for item in page.items.iter().filter(|item| conversation_of(item).is_ok()) {
+        items.push(view(&gateway, reader, item).await?);
+    }
     Ok(Json(ListPage {
-        items: page.items.iter().filter_map(|item| view(reader, item).ok()).collect(),
+        items,
         next_cursor: cursors::next_row(&gateway, &caller, "conversations", page.next),
     }))
 }
@@ -190,7 +194,7 @@ pub async fn show(
     Named(id): Named<ConversationId>,
 ) -> Result<Json<ConversationView>, Problem> {
     let item = visible(&gateway, &asker.caller, id).await?;
-    view(reader(&gateway, &asker.caller).await?, &item).map(Json)
+    view(&gateway, reader(&gateway, &asker.caller).await?, &item).await.map(Json)
 }
 
 pub async fn say(
@@ -255,7 +259,7 @@ pub async fn close(
     let key = write.key.for_action("close_conversation", Some(&id.to_string()));
     submit(&gateway, &caller, id, Command::Close { reason }, key).await?;
     let item = visible(&gateway, &caller, id).await?;
-    view(reader(&gateway, &caller).await?, &item).map(Json)
+    view(&gateway, reader(&gateway, &caller).await?, &item).await.map(Json)
 }
 
 pub fn taken(id: ConversationId, done: &Done) -> Taken {

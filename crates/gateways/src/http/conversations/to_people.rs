@@ -7,7 +7,7 @@ use protocol::conversation::customer_text;
 use protocol::conversation::customer_text::PersonRequest;
 use protocol::ids::{ConversationId, TransferId};
 use protocol::step::State;
-use protocol::transfer::event::{Connected, Line, Over, Requested};
+use protocol::transfer::event::{Connected, Line, Over, PassedOn, Requested};
 use protocol::transfer::kind::Kind;
 use protocol::transfer::state::Outcome;
 use protocol::visibility::details::sees_inside;
@@ -41,6 +41,10 @@ pub async fn shown(
                 part["bundleId"] = bundle.bundle_id.as_str().into();
             }
             add_reasons(&mut part, names, line, it).await?;
+            (Some(From::System), Some(it.epoch), vec![part], None)
+        }
+        Line::PassedOn(it) => {
+            let part = passed_on(names, part("queued", it.number, it.transfer), it).await?;
             (Some(From::System), Some(it.epoch), vec![part], None)
         }
         Line::Connected(it) => {
@@ -77,6 +81,30 @@ pub async fn shown(
     })
 }
 
+/// The part about a person who passed the customer on to a queue, and why, as for a request.
+async fn passed_on(
+    names: &mut DisplayNames<'_>,
+    mut part: Value,
+    it: &PassedOn,
+) -> Result<Value, Problem> {
+    part["transferType"] = json!(Kind::Blind);
+    part["fromAgent"] = json!(names.of(&it.holder).await?);
+    if !sees_inside(names.caller) {
+        let queue = names.of(&it.queue).await?.agent_name;
+        let language = names.language.as_deref();
+        part["reason"] = customer_text::of_passing(&it.customer_text, language, &queue).into();
+        return Ok(part);
+    }
+    if !it.customer_text.is_empty() {
+        part["customerText"] = it.customer_text.as_str().into();
+    }
+    if !it.reason.is_empty() {
+        part["reason"] = it.reason.as_str().into();
+        part["reasonBy"] = "agent".into();
+    }
+    Ok(part)
+}
+
 /// The part about a person who answers now.
 async fn connected(
     names: &mut DisplayNames<'_>,
@@ -91,7 +119,7 @@ async fn connected(
     part["targetAgent"] = json!(names.of(&it.agent).await?);
     let passed_by = it.passed_on_by();
     if !sees_inside(names.caller) {
-        if let Some(by) = passed_by {
+        if let Some(by) = passed_by.filter(|_| !it.was_told) {
             let from = names.of(by).await?.agent_name;
             let to = names.of(&it.agent).await?.agent_name;
             let language = names.language.as_deref();

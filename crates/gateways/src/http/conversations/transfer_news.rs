@@ -149,15 +149,20 @@ impl News<'_> {
                 let is_theirs = author::is_customer(&self.line.entry.actor);
                 given(&it.reason).filter(|_| is_theirs)
             }
+            Some(Line::PassedOn(it)) => {
+                let queue = identity(self.gateway, &self.caller.teamspace, &it.queue).await?;
+                let language = conversation.setup.customer.language.as_deref();
+                Some(customer_text::of_passing(&it.customer_text, language, &queue.agent_name))
+            }
             Some(Line::Connected(it)) => match it.passed_on_by() {
-                Some(by) => {
+                Some(by) if !it.was_told => {
                     let teamspace = &self.caller.teamspace;
                     let from = identity(self.gateway, teamspace, by).await?.agent_name;
                     let to = identity(self.gateway, teamspace, &it.agent).await?.agent_name;
                     let language = conversation.setup.customer.language.as_deref();
                     Some(customer_text::of_passed(&it.customer_text, language, &from, &to))
                 }
-                None => None,
+                Some(_) | None => None,
             },
             Some(Line::Noted(_)) | None => given(self.event.customer_text()),
         })
@@ -173,7 +178,8 @@ impl News<'_> {
             }
             // A closed conversation is not returned.
             Some(Line::Over(it)) if it.to != it.holder => (&it.to, "returned", it.number),
-            Some(Line::Requested(_) | Line::Noted(_) | Line::Over(_)) | None => return Ok(None),
+            Some(Line::Requested(_) | Line::PassedOn(_) | Line::Noted(_) | Line::Over(_))
+            | None => return Ok(None),
         };
         Ok(Some(json!({
             "type": "agent_changed",

@@ -199,8 +199,7 @@ async fn reason(
             return Ok(customer_text::of_passed(&passed.customer_text, language, &from, &to));
         }
         (Some(passed), _) => {
-            let (by, customer_text) = ("agent:", &passed.customer_text);
-            customer_text::PersonRequest { by, reason: "", customer_text }
+            return Ok(customer_text::of_passing(&passed.customer_text, language, &queue));
         }
         (None, _) => customer_text::PersonRequest { by, reason, customer_text },
     };

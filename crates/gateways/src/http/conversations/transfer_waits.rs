@@ -1,18 +1,20 @@
-//! What an open transfer or callback waits for, as answers tell a caller: customers learn that they
-//! wait, until when, and what happens then, and no name of a colleague.
+//! What a conversation and an open transfer or callback wait for, as answers tell a caller:
+//! customers learn that they wait, until when, and what happens then, and no name of a colleague.
 
 use protocol::callback::Callback;
 use protocol::conversation::reader::Reader;
-use protocol::transfer::waits::{Wait, Waiter, waits};
+use protocol::conversation::{self, Conversation};
+use protocol::transfer::waits::waits;
 use protocol::transfer::{Record, Transfer};
+use protocol::waiting::{Then, Wait, Waiter};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// One thing that a transfer or a callback waits for.
+/// One thing that a conversation, a transfer or a callback waits for.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct TransferWaitView {
-    /// `queue:ID`, a person of this queue, or `agent:ID`; customers see `person` instead of an
-    /// agent.
+    /// `queue:ID`, a person of this queue, or `agent:ID`; customers see `person` or
+    /// `agent` instead of an agent.
     pub who: String,
     /// The actions that they can take; none for customers.
     #[serde(rename = "for")]
@@ -25,7 +27,8 @@ pub struct TransferWaitView {
     pub until: Option<String>,
     /// What happens then: `overflows` to another queue, `fails` (who held the conversation before
     /// answers again), `returns_to_queue` for the next person, `hold_ends`, `invitation_ends` (the
-    /// customer stays with the person who answers), or `nothing`.
+    /// customer stays with the person who answers), `falls_back` (the next fallback of a silent bot
+    /// gets the conversation), `reminds` (the person is reminded), or `nothing`.
     pub then: &'static str,
     /// The queue to which it overflows, unless that is closed by then.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,6 +49,24 @@ pub fn of_transfer(
             own.map(customer_view).collect()
         }
     }
+}
+
+/// What the customer waits for now. The record is that of the open transfer.
+pub fn of_conversation(
+    reader: Reader,
+    conversation: &Conversation,
+    record: Option<&Record>,
+) -> Vec<TransferWaitView> {
+    let wait = conversation::waits::waits(conversation, record);
+    let view = |wait: &Wait| match (reader, &wait.who) {
+        (Reader::Person | Reader::Program, _) => view(wait),
+        // Customers speak with a bot, unless a transfer is open.
+        (Reader::Customer, Waiter::Agent(_)) if conversation.open_transfer().is_none() => {
+            TransferWaitView { who: "agent".to_owned(), ..customer_view(wait) }
+        }
+        (Reader::Customer, _) => customer_view(wait),
+    };
+    wait.as_ref().map(view).into_iter().collect()
 }
 
 pub fn of_callback(reader: Reader, callback: &Callback) -> Vec<TransferWaitView> {
@@ -78,10 +99,24 @@ fn view(wait: &Wait) -> TransferWaitView {
 
 fn customer_view(wait: &Wait) -> TransferWaitView {
     let who = match &wait.who {
-        Waiter::Queue(_) => wait.who.describe(),
+        Waiter::Queue(_) | Waiter::Worker => wait.who.describe(),
         Waiter::Agent(_) => "person".to_owned(),
     };
-    TransferWaitView { who, actions: &[], to: None, ..view(wait) }
+    let shown = TransferWaitView { who, actions: &[], to: None, ..view(wait) };
+    match wait.then {
+        // A reminder is between colleagues.
+        Then::Reminds => TransferWaitView { until: None, then: Then::Nothing.as_str(), ..shown },
+        Then::Nothing
+        | Then::Overflows(_)
+        | Then::Fails
+        | Then::ReturnsToQueue
+        | Then::HoldEnds
+        | Then::InvitationEnds
+        | Then::FallsBack
+        | Then::Defaults
+        | Then::EndsUnanswered
+        | Then::ClaimLapses => shown,
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

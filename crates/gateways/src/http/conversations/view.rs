@@ -18,6 +18,8 @@ use serde_json::{Map, Value};
 use crate::http::conversations::access::conversation_of;
 use crate::http::conversations::callbacks;
 use crate::http::conversations::callbacks::CallbackView;
+use crate::http::conversations::transfer_waits::{self, TransferWaitView};
+use crate::http::shared::gateway::Gateway;
 use crate::http::shared::problem::Problem;
 
 /// A conversation, as the caller sees it.
@@ -41,6 +43,9 @@ pub struct ConversationView {
     /// The callback that the customer waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub callback: Option<CallbackView>,
+    /// What the customer waits for now: a person of a queue, or the answer of the holder.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waiting_for: Vec<TransferWaitView>,
     pub opened_at: String,
     pub changed_at: String,
     /// For agents and operators only.
@@ -70,8 +75,17 @@ pub struct Inside {
     pub transcript_digest: String,
 }
 
-pub fn view(reader: Reader, item: &Item) -> Result<ConversationView, Problem> {
+pub async fn view(
+    gateway: &Gateway,
+    reader: Reader,
+    item: &Item,
+) -> Result<ConversationView, Problem> {
     let conversation = conversation_of(item)?;
+    let row = match conversation.waiting_transfer() {
+        Some(waiting) => gateway.engine.read().transfer(&item.stream.teamspace, waiting.id).await?,
+        None => None,
+    };
+    let record = row.as_ref().map(|row| &row.record);
     let callback = conversation.callback.as_deref();
     Ok(ConversationView {
         conversation_id: conversation.id.to_string(),
@@ -83,6 +97,7 @@ pub fn view(reader: Reader, item: &Item) -> Result<ConversationView, Problem> {
         transfer_id: conversation.transfer.as_ref().map(|transfer| transfer.id.to_string()),
         transfer_status: conversation.transfer.as_ref().map(|transfer| transfer.status()),
         callback: callback.map(|callback| callbacks::view(reader, conversation.id, callback)),
+        waiting_for: transfer_waits::of_conversation(reader, conversation, record),
         opened_at: conversation.opened_at.to_string(),
         changed_at: item.changed_at.to_string(),
         inside: match reader {

@@ -9,17 +9,17 @@ use protocol::conversation::reader::Reader;
 use protocol::hidden::{first_hidden, make_visible};
 use protocol::ids::AgentId;
 use protocol::ledger::Subject;
-use protocol::step::State;
 use protocol::visibility::parties::concerns;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::http::conversations::access::reader;
 use crate::http::conversations::announced::announcements;
 use crate::http::conversations::queue_news::queue_changed;
 use crate::http::conversations::transfer_news::Sight;
 use crate::http::handoffs::waiting::waiting_for;
+use crate::http::questions::wait_view;
 use crate::http::shared::gateway::Gateway;
 use crate::http::shared::problem::Problem;
 
@@ -117,7 +117,7 @@ impl Filter {
 
     /// An entry as JSON. For a program, invisible characters in a conversation or a message are
     /// written out. Operators of the whole server also see its sequence number. An entry of an
-    /// open handoff says what the handoff waits for now.
+    /// open handoff or question says what that waits for now.
     pub async fn entry<'f>(
         &self,
         gateway: &Gateway,
@@ -166,22 +166,25 @@ impl Filter {
     }
 }
 
-/// As JSON; `None` if it is no handoff, or is closed.
+/// As JSON; `None` if it is neither a handoff nor a question, or is closed.
 async fn waiting_now(
     gateway: &Gateway,
     caller: &Caller,
     followed: &Followed,
 ) -> Result<Option<String>, Problem> {
     let stream = &followed.sequenced.entry.stream;
-    let Subject::Handoff(_) = stream.subject else { return Ok(None) };
-    // The caller's right to see the entry was looked up in the same state.
-    let state = gateway.engine.read().current(stream).await?;
-    let Some(handoff) = state.as_deref().and_then(State::as_handoff) else { return Ok(None) };
-    let waiting = waiting_for(gateway, caller, handoff).await?;
-    if waiting.is_empty() {
+    if !matches!(stream.subject, Subject::Handoff(_) | Subject::Question(_)) {
         return Ok(None);
     }
-    Ok(Some(serde_json::to_string(&waiting).expect("a wait is JSON")))
+    // The caller's right to see the entry was looked up in the same state.
+    let state = gateway.engine.read().current(stream).await?;
+    let Some(state) = state.as_deref() else { return Ok(None) };
+    let waiting = match (state.as_handoff(), state.as_question()) {
+        (Some(handoff), _) => json!(waiting_for(gateway, caller, handoff).await?),
+        (None, Some(question)) => json!(wait_view::waiting_for(question)),
+        (None, None) => return Ok(None),
+    };
+    Ok(Some(waiting.to_string()).filter(|text| text != "[]"))
 }
 
 /// What a subscriber is told because of an entry.

@@ -58,7 +58,7 @@ pub async fn waiting_for_id(
     }
 }
 
-fn view(wait: &Wait) -> WaitView {
+pub fn view(wait: &Wait) -> WaitView {
     WaitView {
         who: wait.who.describe(),
         actions: wait.actions,

@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::http::messages::mailbox::InboxView;
 use crate::http::messages::notices::{HandoffInBrief, NoticeView, NoticesView, QuestionNoticeView};
 use crate::http::messages::view::MessageView;
+use crate::http::questions::wait_view::QuestionWaitView;
 
 pub fn render(inbox: &InboxView) -> Response {
     let kind = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
@@ -101,9 +102,25 @@ fn add_questions(text: &mut String, questions: &[QuestionNoticeView]) {
         let kinds = kinds.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(", ");
         let _ = writeln!(text, "\nquestion {number} of {of}: {question_id}");
         let _ = writeln!(text, "{kinds}; last at {at} by {actor}; now {}", word(&notice.status));
+        for wait in &notice.waiting_for {
+            let _ = writeln!(text, "waits for {}", question_wait(wait));
+        }
         let _ = writeln!(text, "{asker} asks {to}:");
         quote(text, &notice.text);
     }
+}
+
+fn question_wait(wait: &QuestionWaitView) -> String {
+    let since = wait.since.as_ref().map(|since| format!(", since {since}"));
+    let until = wait.until.as_ref().map(|until| format!(", until {until}"));
+    let then = match (wait.then, &wait.default) {
+        ("nothing", _) => String::new(),
+        (_, Some(default)) => format!(", then the default counts: {}", word(&default.decision)),
+        ("claim_lapses", None) => ", then another worker may claim it".to_owned(),
+        (_, None) => ", then it stays unanswered".to_owned(),
+    };
+    let (since, until) = (since.unwrap_or_default(), until.unwrap_or_default());
+    format!("{}: {}{since}{until}{then}", wait.who, wait.actions.join(", "))
 }
 
 fn add_waiting(text: &mut String, waiting: &[HandoffInBrief], inbox: &InboxView) {

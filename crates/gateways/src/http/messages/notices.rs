@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::http::handoffs::waiting::{WaitView, waiting_for};
 use crate::http::messages::state::Messages;
+use crate::http::questions::wait_view::{self, QuestionWaitView};
 use crate::http::shared::auth::Asker;
 use crate::http::shared::cursors;
 use crate::http::shared::gateway::Gateway;
@@ -111,6 +112,9 @@ pub struct QuestionNoticeView {
     pub text: String,
     /// Its status now.
     pub status: QuestionStatus,
+    /// What it waits for now.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waiting_for: Vec<QuestionWaitView>,
     /// What happened, in its order, each kind once.
     pub kinds: Vec<NoticeKind>,
     /// When the last of it happened, and by whom.
@@ -276,6 +280,7 @@ fn question_notice(question: &Question, told: Told) -> QuestionNoticeView {
         to: parties.to.to_string(),
         text: hidden::visible(&question.asked.text).into_owned(),
         status: question.status(),
+        waiting_for: wait_view::waiting_for(question),
         kinds: told.kinds,
         at: told.at.to_string(),
         actor: told.actor.to_string(),

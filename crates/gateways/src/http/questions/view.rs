@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::wait_view::{QuestionWaitView, waiting_for};
 use engine::read::query::Item;
 
 /// A question to a human.
@@ -65,6 +66,9 @@ pub struct QuestionView {
     /// The work that goes on with the answer, once it is settled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub continuation: Option<ContinuationView>,
+    /// What it waits for now: an answer, and after that a worker.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waiting_for: Vec<QuestionWaitView>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -149,6 +153,7 @@ pub fn question_view(question: &Question) -> QuestionView {
         settled_at,
         reason,
         continuation: continuation(question),
+        waiting_for: waiting_for(question),
     }
 }
 

@@ -14,6 +14,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::list::{ListedItem, ListedView};
+use super::wait_view::{self, QuestionWaitView};
+use crate::http::handoffs;
+use crate::http::handoffs::waiting::WaitView;
 use crate::http::shared::auth::Asker;
 use crate::http::shared::gateway::Gateway;
 use crate::http::shared::problem::Problem;
@@ -35,6 +38,8 @@ pub struct ApprovalView {
     pub asked_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
+    /// The wait for an approver.
+    pub waiting_for: Vec<WaitView>,
 }
 
 /// A question of a session that an agent announces.
@@ -50,6 +55,8 @@ pub struct ConfirmationView {
     #[serde(flatten)]
     pub words: Words,
     pub until: String,
+    /// The wait for an answer.
+    pub waiting_for: Vec<QuestionWaitView>,
 }
 
 /// How a question of a session is answered.
@@ -118,6 +125,7 @@ pub async fn approvals(gateway: &Gateway, asker: &Asker) -> Result<Vec<ListedVie
             to_agent: handoff.to().map(ToString::to_string),
             asked_at: wait.since.to_string(),
             until: wait.until.map(|until| until.to_string()),
+            waiting_for: vec![handoffs::waiting::view(wait)],
         };
         let answer_at = Some(format!("POST /v1/handoffs/{id}/approve"));
         Some(ListedView { item: ListedItem::Approval(view), answer_at })
@@ -146,6 +154,7 @@ pub async fn confirmations(gateway: &Gateway, asker: &Asker) -> Result<Vec<Liste
                 },
                 words: words(gateway, &stream, &session, pending.reply_token()).await?,
                 until: pending.due().to_string(),
+                waiting_for: vec![wait_view::of_session(pending.due().to_string())],
             };
             let answer_at = Some(format!("POST /aaep/v1/sessions/{}/answer", session.id));
             all.push(ListedView { item: ListedItem::Confirmation(view), answer_at });

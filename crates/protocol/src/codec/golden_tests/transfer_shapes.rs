@@ -11,6 +11,7 @@ pub fn transfer_shapes() -> Vec<(&'static str, Event)> {
     let mut shapes = requested();
     shapes.extend(limited());
     shapes.extend(passed());
+    shapes.extend(passed_with_words());
     shapes.extend(ended());
     shapes.extend(queue_changed());
     shapes
@@ -161,6 +162,24 @@ fn passed() -> Vec<(&'static str, Event)> {
         }
     }
     shapes
+}
+
+/// A person passed it on, and the customer or the record was told why.
+fn passed_with_words() -> Vec<(&'static str, Event)> {
+    let least = json!({ "holder": "hana", "queue": "bills", "epoch": 4, "number": 6 });
+    let mut most = least.clone();
+    most["reason"] = "tax".into();
+    most["customer_text"] = "Ivan knows more.".into();
+    let told_before = json!({ "holder": "support", "leg": 0, "agent": "hana", "epoch": 3,
+        "number": 5, "kind": "blind", "passed_by": "ivan", "was_told": true });
+    let asked_in = json!({ "holder": "support", "leg": 1, "agent": "hana", "epoch": 3,
+        "number": 5, "kind": "warm", "bundle_id": format!("{TRANSFER}-1"), "reason": "tax" });
+    vec![
+        shape("least", "transfer.passed_on", least),
+        shape("most", "transfer.passed_on", most),
+        shape("told_before", "transfer.connected", told_before),
+        shape("with_reason", "transfer.connected", asked_in),
+    ]
 }
 
 fn ended() -> Vec<(&'static str, Event)> {

@@ -3,7 +3,7 @@
 use super::parties;
 use crate::caller::Principal;
 use crate::facts::Context;
-use crate::question::event::{ClaimLapsed, Decision, Defaulted, Event, Unanswered};
+use crate::question::event::{ClaimLapsed, Defaulted, Event, Unanswered};
 use crate::question::state::Question;
 use crate::rejection::Rejection;
 use crate::time::Time;
@@ -23,12 +23,8 @@ pub fn decide(
         if !is_due(question.asked.until) {
             return Ok(None);
         }
-        // Asking refuses a default that is a yes to what cannot be undone. It would not count here
-        // either.
-        let counts = |decision| !question.asked.irreversible || decision == Decision::Decline;
-        let default = question.asked.default.as_ref().filter(|it| counts(it.decision));
         let workers = question.asked.workers.clone();
-        return Ok(Some(match default {
+        return Ok(Some(match question.default() {
             Some(given) => Event::Defaulted(Defaulted { parties, given: given.clone(), workers }),
             None => Event::Unanswered(Unanswered { parties, workers }),
         }));

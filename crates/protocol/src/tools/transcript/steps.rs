@@ -12,7 +12,7 @@ use crate::tools::answers::{Redirect, waits_in};
 use crate::tools::history::{in_words_of, says_back};
 use crate::tools::name;
 use crate::transfer;
-use crate::transfer::event::{Connected, Over, Requested};
+use crate::transfer::event::{Connected, Over, PassedOn, Requested};
 use crate::transfer::state::Outcome;
 
 /// One line of the transcript.
@@ -64,7 +64,7 @@ pub fn steps(conversation: ConversationId, lines: &[TranscriptLine]) -> Vec<Step
     let mut steps = Vec::new();
     for line in lines {
         let [before, ..] = line.event.as_ref().map(Event::parties).unwrap_or_default();
-        // Some changes of hands have no line: people who pass it to a queue, or who are gone.
+        // Some changes of hands have no line: a person who is gone, or a queue that overflows.
         if let (Some(from), Some(to)) = (holder, before)
             && from != to
         {
@@ -81,6 +81,9 @@ pub fn steps(conversation: ConversationId, lines: &[TranscriptLine]) -> Vec<Step
             Some(Line::Transfer(transfer::event::Line::Requested(it))) => {
                 asked_by = Some(&it.holder);
                 Some(StepKind::Handoff(request(it)))
+            }
+            Some(Line::Transfer(transfer::event::Line::PassedOn(it))) => {
+                Some(StepKind::Handoff(passed_on(it)))
             }
             Some(Line::Transfer(transfer::event::Line::Connected(it))) => {
                 Some(StepKind::Handoff(connected(it)))
@@ -102,6 +105,7 @@ fn next_holder(content: Line<'_>) -> Option<&AgentId> {
     match content {
         Line::Routed(it) => Some(&it.to),
         Line::Transfer(transfer::event::Line::Requested(it)) => Some(&it.queue),
+        Line::Transfer(transfer::event::Line::PassedOn(it)) => Some(&it.queue),
         Line::Transfer(transfer::event::Line::Connected(it)) => Some(&it.agent),
         Line::Transfer(transfer::event::Line::Over(it)) => Some(&it.to),
         Line::Transfer(transfer::event::Line::Noted(_)) | Line::Said(_) | Line::HolderSilent(_) => {
@@ -204,10 +208,18 @@ fn request(it: &Requested) -> Handoff {
     handoff(holder, queue, tool, arguments, result)
 }
 
+/// A person who passes it on to a queue asks for a person like a model.
+fn passed_on(it: &PassedOn) -> Handoff {
+    let PassedOn { holder, queue, reason, .. } = it;
+    let mut arguments = arguments(&[("reason", reason)]);
+    arguments.insert("queue".to_owned(), queue.as_str().into());
+    handoff(holder, queue, name::PERSON.to_owned(), arguments, waits_in(queue))
+}
+
 fn connected(it: &Connected) -> Handoff {
-    let Connected { holder, agent, .. } = it;
+    let Connected { holder, agent, reason, .. } = it;
     let result = format!("Successfully transferred to {agent}, a person, who answers now");
-    handoff(holder, agent, name::forth(agent), Map::new(), result)
+    handoff(holder, agent, name::forth(agent), arguments(&[("reason", reason)]), result)
 }
 
 /// The end of a transfer, if an agent gets the conversation: its former holder, or the bot to which

@@ -84,10 +84,13 @@ pub(super) fn answered(
     claim: &Claim,
 ) -> Vec<ConversationEvent> {
     let transfer = asked.transfer;
-    let (leg, kind, bundle, customer_text) = match place {
-        RingingPlace::Transfer => (0, transfer.kind(), transfer.bundle(), String::new()),
-        RingingPlace::Leg(leg) => {
-            (leg.number, leg.kind, leg.bundle.as_deref(), leg.customer_text.clone())
+    let (leg, kind, bundle, reason, customer_text) = match place {
+        RingingPlace::Transfer => {
+            (0, transfer.kind(), transfer.bundle(), String::new(), String::new())
+        }
+        RingingPlace::Leg(it) => {
+            let (reason, customer_text) = (it.reason.clone(), it.customer_text.clone());
+            (it.number, it.kind, it.bundle.as_deref(), reason, customer_text)
         }
     };
     let is_blind = |passed: &&Passed| leg == 0 && passed.kind == Kind::Blind;
@@ -110,7 +113,13 @@ pub(super) fn answered(
         kind,
         bundle_id: bundle.map(|bundle| bundle.bundle_id.clone()),
         passed_by: passed.map(|passed| passed.by.clone()),
-        customer_text: passed.map_or(customer_text, |passed| passed.customer_text.clone()),
+        reason,
+        customer_text: match passed {
+            Some(passed) if passed.was_told => String::new(),
+            Some(passed) => passed.customer_text.clone(),
+            None => customer_text,
+        },
+        was_told: passed.is_some_and(|passed| passed.was_told),
     })])
 }
 

@@ -13,7 +13,7 @@ use crate::queue::{Settings, order_key};
 use crate::rejection::Rejection;
 use crate::transfer::bundle::{Bundle, BundleId};
 use crate::transfer::command::Transfer as Asking;
-use crate::transfer::event::{Event, LegRequested, Queued, Returned, Ringing, WhyReturned};
+use crate::transfer::event::{Event, LegRequested, PassedOn, Queued, Ringing};
 use crate::transfer::kind::Kind;
 use crate::transfer::state::Target;
 use crate::transfer::status::Action;
@@ -134,12 +134,11 @@ fn blind(
     }
     let now = asked.context.now;
     request::check_open("to", &asking.to, settings.hours.as_ref(), now)?;
-    let returned = Returned {
+    let passed = PassedOn {
         holder: asked.holder(),
         transfer: asked.transfer.id,
-        leg: 0,
-        agent: asked.holder(),
-        why: WhyReturned::Blind,
+        queue: asking.to.clone(),
+        number: asked.next_number(),
         epoch: asked.next_epoch(),
         reason,
         customer_text: asking.customer_text.clone().unwrap_or_default(),
@@ -155,7 +154,7 @@ fn blind(
         limits: request::limits(settings, now),
         overflow: request::overflow(settings, now, now),
     };
-    Ok(events([Event::Returned(returned), Event::Queued(queued)]))
+    Ok(events([Event::PassedOn(passed), Event::Queued(queued)]))
 }
 
 fn invalid(field: &str, expected: &str) -> Rejection {

@@ -2,7 +2,8 @@
 //! these lists, and so in everything that reads them.
 
 use super::{
-    Connected, Event, LegRequested, Noted, Over, Queued, Requested, WhyLegEnded, WhyReturned,
+    Connected, Event, LegRequested, Noted, Over, PassedOn, Queued, Requested, WhyLegEnded,
+    WhyReturned,
 };
 use crate::ids::AgentId;
 use crate::transfer::bundle::{Bundle, BundleId};
@@ -14,6 +15,7 @@ use crate::transfer::status::Status;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Line<'e> {
     Requested(&'e Requested),
+    PassedOn(&'e PassedOn),
     Connected(&'e Connected),
     Noted(&'e Noted),
     Over(&'e Over),
@@ -24,6 +26,7 @@ impl Line<'_> {
     pub fn number(self) -> u64 {
         match self {
             Line::Requested(it) => it.number,
+            Line::PassedOn(it) => it.number,
             Line::Connected(it) => it.number,
             Line::Noted(it) => it.number,
             Line::Over(it) => it.number,
@@ -61,6 +64,7 @@ impl Event {
     pub fn line(&self) -> Option<Line<'_>> {
         match self {
             Event::Requested(it) => Some(Line::Requested(it)),
+            Event::PassedOn(it) => Some(Line::PassedOn(it)),
             Event::Connected(it) => Some(Line::Connected(it)),
             Event::Noted(it) => Some(Line::Noted(it)),
             Event::Over(it) => Some(Line::Over(it)),
@@ -95,6 +99,7 @@ impl Event {
                 QueueStep::WithPerson { leg: it.leg, status: Status::Connected, agent: &it.agent }
             }
             Event::Returned(it) => QueueStep::WithoutPerson { leg: it.leg, status: Status::Queued },
+            Event::PassedOn(_) => QueueStep::WithoutPerson { leg: 0, status: Status::Queued },
             Event::LegRequested(it) => QueueStep::LegRequested(it),
             Event::LegEnded(it) => {
                 let status = match it.why {
@@ -130,7 +135,7 @@ impl Event {
             },
             Event::Held(_) => Some("hold"),
             Event::Resumed(it) => (!it.overdue).then_some("resume"),
-            Event::LegRequested(_) => Some("transfer"),
+            Event::PassedOn(_) | Event::LegRequested(_) => Some("transfer"),
             Event::LegEnded(it) => match it.why {
                 WhyLegEnded::Declined => Some("decline"),
                 WhyLegEnded::Finished => Some("complete"),
@@ -153,6 +158,7 @@ impl Event {
         match self {
             Event::Requested(it) => &it.reason,
             Event::Returned(it) => &it.reason,
+            Event::PassedOn(it) => &it.reason,
             Event::LegRequested(it) => &it.reason,
             Event::LegEnded(it) => &it.reason,
             Event::Over(it) => &it.reason,
@@ -172,6 +178,7 @@ impl Event {
         match self {
             Event::Requested(it) => &it.customer_text,
             Event::Returned(it) => &it.customer_text,
+            Event::PassedOn(it) => &it.customer_text,
             Event::Connected(it) => &it.customer_text,
             Event::LegRequested(it) => &it.customer_text,
             Event::Queued(_)
@@ -191,6 +198,7 @@ impl Event {
         match self {
             Event::Requested(it) => Some(&it.queue),
             Event::Queued(it) => Some(&it.queue),
+            Event::PassedOn(it) => Some(&it.queue),
             Event::Ringing(_)
             | Event::Returned(_)
             | Event::Connected(_)
@@ -213,6 +221,7 @@ impl Event {
             | Event::Queued(_)
             | Event::Ringing(_)
             | Event::Returned(_)
+            | Event::PassedOn(_)
             | Event::Connected(_)
             | Event::Consulted(_)
             | Event::Held(_)
@@ -230,6 +239,7 @@ impl Event {
             Event::Requested(it) => Some(it.epoch),
             Event::Queued(it) => Some(it.epoch),
             Event::Returned(it) => Some(it.epoch),
+            Event::PassedOn(it) => Some(it.epoch),
             Event::Connected(it) => Some(it.epoch),
             Event::Over(it) => Some(it.epoch),
             Event::Ringing(_)
@@ -250,6 +260,7 @@ impl Event {
             Event::Queued(it) => vec![&it.queue],
             Event::Ringing(it) => vec![&it.agent],
             Event::Returned(it) => vec![&it.agent],
+            Event::PassedOn(it) => vec![&it.holder, &it.queue],
             Event::Connected(it) => vec![&it.holder, &it.agent],
             Event::Held(it) => vec![&it.holder],
             Event::Resumed(it) => vec![&it.holder],
@@ -272,6 +283,7 @@ impl Event {
             Event::Requested(_)
             | Event::Queued(_)
             | Event::Returned(_)
+            | Event::PassedOn(_)
             | Event::Consulted(_)
             | Event::LegRequested(_)
             | Event::LegEnded(_)
@@ -286,6 +298,9 @@ impl Event {
         if let Event::Requested(it) = self {
             return Some(it.kind);
         }
+        if let Event::PassedOn(_) = self {
+            return Some(Kind::Blind);
+        }
         if let Event::Connected(it) = self { Some(it.kind) } else { None }
     }
 
@@ -297,6 +312,9 @@ impl Event {
         }
         if let Event::Returned(it) = self {
             return (it.why == WhyReturned::Blind && leg == 0).then_some(&it.reason);
+        }
+        if let Event::PassedOn(it) = self {
+            return (leg == 0).then_some(&it.reason);
         }
         matches!(self, Event::Requested(_)).then_some("")
     }
@@ -315,5 +333,6 @@ impl Event {
 /// Whether entries of this name are lines of the transcript. Of an erased entry, only the name is
 /// left.
 pub fn is_line(name: &str) -> bool {
-    ["transfer.requested", "transfer.connected", "transfer.noted", "transfer.over"].contains(&name)
+    let of_one = ["transfer.requested", "transfer.passed_on", "transfer.connected"];
+    of_one.contains(&name) || ["transfer.noted", "transfer.over"].contains(&name)
 }

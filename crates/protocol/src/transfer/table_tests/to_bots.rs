@@ -77,7 +77,7 @@ fn a_person_passes_a_customer_to_any_queue() {
     for line in ["goto=human queue=bills", "goto=human queue=bills reason=r customer_text=t"] {
         with_hana(&[&format!("hana route epoch=3 {line} => queued bills@5")]);
         let world = with_hana(&[&format!("hana route epoch=3 {line} {words} => queued bills@5")]);
-        let names = ["conversation.said", "transfer.returned", "transfer.queued"];
+        let names = ["conversation.said", "transfer.passed_on", "transfer.queued"];
         assert_eq!(world.recorded, names);
     }
 }

@@ -92,6 +92,7 @@ fn happened(part: &Value, chat: &str, is_end: bool) -> String {
         (Some("user_selection"), _) => format!("{to} was chosen, and answers from now on"),
         (Some(_), _) => format!("{} hands {chat} over to {to}", name("fromAgent")),
         (None, Some("requested")) => format!("a person is asked into {chat}"),
+        (None, Some("queued")) => format!("another person is asked into {chat}"),
         (None, Some("connected")) => format!("{} is here", name("targetAgent")),
         (None, Some("completed")) => format!("{chat} is settled; {to} answers again"),
         (None, Some("ended")) => format!("{chat} is over"),

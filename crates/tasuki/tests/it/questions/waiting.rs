@@ -7,6 +7,7 @@ use tasuki::client::{Call, Client};
 
 use super::{Desk, answer, ask, at, refund};
 use crate::server::{offer, ok, refused};
+use crate::sse::Stream;
 
 /// The kinds and the words of what waits for a caller.
 async fn waiting(client: &Client) -> Vec<(String, String)> {
@@ -264,6 +265,49 @@ async fn those_who_are_asked_are_told_and_so_are_those_who_go_on() {
     assert_eq!(about[0]["kinds"], json!(["question_asked", "question_withdrawn"]));
 }
 
+/// Who must act, until when, and what happens then: in every answer about a question.
+#[tokio::test]
+async fn every_answer_says_what_a_question_waits_for() {
+    let desk = Desk::open().await;
+    let worker = desk.server.agent("w1");
+    let mut question = refund();
+    question["workers"] = json!(["w1"]);
+    question["default"] = json!({ "decision": "decline" });
+    let asked = ask(&desk.bot, question).await;
+    let open = json!([{
+        "who": "queue:desk", "for": ["answer"], "since": asked["asked_at"],
+        "until": asked["until"], "then": "defaults", "default": { "decision": "decline" },
+    }]);
+    assert_eq!(asked["waiting_for"], open);
+    assert_eq!(ok(&desk.hana, Call::get(at(&asked, ""))).await["waiting_for"], open);
+    for path in ["/v1/questions?waiting_for=me", "/v1/questions"] {
+        let listed = ok(&desk.hana, Call::get(path)).await;
+        assert_eq!(listed["items"][0]["waiting_for"], open, "{path}");
+    }
+    let notices = ok(&desk.dana, Call::get("/v1/notices")).await;
+    assert_eq!(notices["questions"][0]["waiting_for"], open);
+    let id = asked["question_id"].as_str().expect("an id");
+    let events = format!("/v1/events?stream=question/{id}&after=0");
+    let mut live = Stream::open(&desk.bot, &events, None).await;
+    assert_eq!(live.next_entry().await.expect("an entry").data["waiting_for"], open);
+
+    let answered = ok(&desk.hana, answer(&asked, "decline")).await;
+    let unclaimed = json!([{
+        "who": "worker", "for": ["claim"], "since": answered["settled_at"], "until": null,
+        "then": "nothing",
+    }]);
+    assert_eq!(answered["waiting_for"], unclaimed);
+    let notices = ok(&worker, Call::get("/v1/notices")).await;
+    assert_eq!(notices["questions"][0]["waiting_for"], unclaimed);
+    let claim = ok(&worker, Call::post(at(&asked, "/claim"), json!({}))).await;
+    let wait = &claim["question"]["waiting_for"][0];
+    assert_eq!((&wait["who"], &wait["for"]), (&json!("agent:w1"), &json!(["finish", "renew"])));
+    assert_eq!((&wait["until"], &wait["then"]), (&claim["until"], &json!("claim_lapses")));
+    assert!(wait["since"].is_string() && wait.get("default").is_none(), "{wait}");
+    let finish = Call::post(at(&asked, "/finish"), json!({ "epoch": 1 }));
+    assert_eq!(ok(&worker, finish).await.get("waiting_for"), None);
+}
+
 #[tokio::test]
 async fn the_command_line_asks_answers_and_goes_on() {
     let desk = Desk::open().await;
@@ -298,12 +342,19 @@ async fn the_command_line_asks_answers_and_goes_on() {
     );
     let asked: Value = serde_json::from_str(&asked).expect("JSON");
     let id = asked["question_id"].as_str().expect("an id");
-    assert!(run(hana, &["todo"]).contains("Refund order 7?"));
+    let todo = run(hana, &["todo"]);
+    assert!(todo.contains("Refund order 7?"), "{todo}");
+    assert!(todo.contains("the default counts: decline"), "{todo}");
     assert!(run(hana, &["question", "list", "--mine"]).contains(id));
-    assert!(run(hana, &["inbox"]).contains("question_asked"));
+    let inbox = run(hana, &["inbox"]);
+    assert!(inbox.contains("question_asked"), "{inbox}");
+    assert!(inbox.contains("waits for agent:hana: answer; since"), "{inbox}");
+    let shown = run(bot, &["question", "show", id]);
+    assert!(shown.contains(", then the default counts: decline"), "{shown}");
     let answered = run(hana, &["question", "answer", id, "--approve", "--note", "once"]);
     assert!(answered.contains("agent:hana") && answered.contains("approve: once"), "{answered}");
-    assert!(run(bot, &["question", "show", id]).contains("unclaimed"));
+    let shown = run(bot, &["question", "show", id]);
+    assert!(shown.contains("unclaimed") && shown.contains("agent:bot: claim; since"), "{shown}");
     let claimed = run(bot, &["question", "claim", id]);
     assert!(claimed.contains(&format!("question-{id}")), "{claimed}");
     run(bot, &["question", "renew", id, "--epoch", "1", "--lease", "2m"]);

@@ -154,22 +154,76 @@ async fn each_reader_learns_why_another_person_takes_over() {
     }
 }
 
-/// The text for the customer of a blind step is told when another person answers.
+/// A customer who is passed on to a queue waits again, and is told so at once, as when a bot asks
+/// for a person: once, and not again when the next person answers.
 #[tokio::test]
-async fn a_blind_step_keeps_the_text_for_the_customer() {
+async fn a_blind_step_tells_the_customer_at_once() {
+    let sentence = Message::TransferRequested { queue: "default" }.in_language("en").normal;
+    for (given, told) in
+        [(Some("A colleague is asked."), "A colleague is asked."), (None, &sentence)]
+    {
+        let desk = Desk::open(json!({ "mode": "pick" })).await;
+        let (hana, ivan) = (desk.person("hana").await, desk.person("ivan").await);
+        let transfer = desk.request(&desk.bob, json!({ "epoch": 1, "reason": "a refund" })).await;
+        act(&hana, &transfer, "pickup", json!({ "epoch": 2, "accept": true })).await;
+        let mut second = json!({ "to": "default", "type": "blind", "reason": "tax", "epoch": 3 });
+        if let Some(text) = given {
+            second["customer_text"] = text.into();
+        }
+        act(&hana, &transfer, "transfer", second).await;
+
+        let waits = parts(&desk, &desk.customer).await.pop().expect("it is told");
+        assert_eq!((&waits["status"], &waits["reason"]), (&json!("queued"), &json!(told)));
+        assert_eq!(waits["fromAgent"]["agentId"], "hana");
+        assert_eq!(shown(&desk.customer, &transfer).await["reason"], told);
+        let inside = parts(&desk, &desk.operator).await.pop().expect("it is told");
+        assert_eq!((&inside["reason"], &inside["reasonBy"]), (&json!("tax"), &json!("agent")));
+        assert_eq!(inside["customerText"].as_str(), given, "{inside}");
+
+        act(&ivan, &transfer, "pickup", json!({ "epoch": 4, "accept": true })).await;
+        let arrival = parts(&desk, &desk.customer).await.pop().expect("it is told");
+        let of_arrival = (&arrival["status"], arrival.get("reason"));
+        assert_eq!(of_arrival, (&json!("connected"), None), "{arrival}");
+        let arrival = parts(&desk, &ivan).await.pop().expect("it is told");
+        assert_eq!((&arrival["reason"], arrival.get("customerText")), (&json!("tax"), None));
+    }
+}
+
+/// A bot that has the conversation later reads the reasons of people in the calls, as those of
+/// bots, and never their notes.
+#[tokio::test]
+async fn the_reasons_of_people_are_in_the_history_of_the_next_bot() {
     let desk = Desk::open(json!({ "mode": "pick" })).await;
     let (hana, ivan) = (desk.person("hana").await, desk.person("ivan").await);
     let transfer = desk.request(&desk.bob, json!({ "epoch": 1, "reason": "a refund" })).await;
     act(&hana, &transfer, "pickup", json!({ "epoch": 2, "accept": true })).await;
-    let second = json!({ "to": "default", "type": "blind", "reason": "tax", "epoch": 3,
-                         "customer_text": "A colleague is asked." });
-    act(&hana, &transfer, "transfer", second).await;
+    act(&hana, &transfer, "note", json!({ "epoch": 3, "text": "a difficult customer" })).await;
+    let blind = json!({ "to": "default", "type": "blind", "reason": "tax", "epoch": 3,
+                        "customer_text": "A colleague is asked." });
+    act(&hana, &transfer, "transfer", blind).await;
     act(&ivan, &transfer, "pickup", json!({ "epoch": 4, "accept": true })).await;
-    let arrival = parts(&desk, &desk.customer).await.pop().expect("it is told");
-    assert_eq!(arrival["reason"], "A colleague is asked.", "{arrival}");
-    let arrival = parts(&desk, &ivan).await.pop().expect("it is told");
+    let warm = json!({ "to": "hana", "type": "warm", "reason": "lunch", "epoch": 5 });
+    act(&ivan, &transfer, "transfer", warm).await;
+    act(&hana, &transfer, "accept", json!({ "epoch": 5 })).await;
+    act(&hana, &transfer, "complete", json!({ "epoch": 6 })).await;
+
+    let history = ok(&desk.bob, Call::get(desk.path("/history?form=responses"))).await;
+    let messages = history["messages"].as_array().expect("a history").iter();
+    let calls = messages.filter(|it| it["type"] == "function_call").map(|it| {
+        let given: Value = it["arguments"].as_str().expect("a text").parse().expect("JSON");
+        json!([it["name"], given])
+    });
     assert_eq!(
-        (&arrival["reason"], &arrival["customerText"]),
-        (&json!("tax"), &json!("A colleague is asked."))
+        Value::from_iter(calls),
+        json!([
+            ["transfer_to_human", { "reason": "a refund", "queue": "default" }],
+            ["transfer_to_hana", {}],
+            ["transfer_to_human", { "reason": "tax", "queue": "default" }],
+            ["transfer_to_ivan", {}],
+            ["transfer_to_hana", { "reason": "lunch" }],
+            ["transfer_back_to_bob", {}],
+        ])
     );
+    let text = history.to_string();
+    assert!(!text.contains("difficult") && !text.contains("colleague is asked"), "{text}");
 }

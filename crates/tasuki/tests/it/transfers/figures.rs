@@ -174,6 +174,9 @@ fn figures(told: &Told) -> Figures {
     for (at, name, body) in told {
         match name.as_str() {
             "transfer.connected" => with_person_since = with_person_since.or(Some(*at)),
+            "transfer.passed_on" => {
+                handle_ms += with_person_since.take().map_or(0, |since| at - since);
+            }
             "transfer.returned" if body["leg"] == 0 => {
                 handle_ms += with_person_since.take().map_or(0, |since| at - since);
             }

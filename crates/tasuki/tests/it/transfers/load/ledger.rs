@@ -61,6 +61,7 @@ impl Watch {
                     seats.first = seats.asked_in.take();
                 }
             }
+            "transfer.passed_on" => seats = Seats::default(),
             "transfer.returned" if leg == 0 => seats = Seats::default(),
             "transfer.returned" | "transfer.leg_ended" => seats.asked_in = None,
             "transfer.over" => seats = Seats { is_over: true, ..Seats::default() },
