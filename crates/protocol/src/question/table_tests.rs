@@ -266,6 +266,12 @@ fn an_answer_counts_once_in_time_and_for_what_was_shown() {
     let answer = yes(state.as_ref());
     let late = "wrong_state: cannot answer a question that is unanswered";
     assert_eq!(act(&mut state.clone(), "hana", &answer, 100), late);
+    let mut defaulted = state.clone();
+    let default = json!({ "decision": "decline" });
+    let question = defaulted.as_mut().expect("it was asked");
+    question.asked.default = serde_json::from_value(default).expect("an answer");
+    let counted = "wrong_state: cannot answer a question that is defaulted";
+    assert_eq!(act(&mut defaulted, "hana", &answer, 100), counted);
     assert_eq!(act(&mut state, "hana", &answer, 99), "question.answered");
     let twice = "wrong_state: cannot answer a question that is answered";
     assert_eq!(act(&mut state, "dana", &answer, 99), twice);

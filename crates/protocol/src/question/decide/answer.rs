@@ -24,7 +24,11 @@ pub fn decide(
     }
     // The deadline counts, even if the server has not noticed it yet.
     let is_late = question.is_open() && context.now >= question.asked.until;
-    let status = if is_late { Status::Unanswered } else { question.status() };
+    let status = match (is_late, question.default()) {
+        (false, _) => question.status(),
+        (true, Some(_)) => Status::Defaulted,
+        (true, None) => Status::Unanswered,
+    };
     if status != Status::Open {
         return Err(Rejection::WrongQuestionState { action: "answer", status });
     }
