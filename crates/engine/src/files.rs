@@ -6,6 +6,7 @@
 //! stop it half-way.
 
 pub mod admission;
+pub mod checked;
 pub mod damage;
 mod looking;
 pub mod reading;
@@ -18,9 +19,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use protocol::ids::{FileId, TeamspaceId, UploadId};
 use protocol::ledger::{Stream, Subject};
-use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
+use tokio::sync::{Mutex as Turn, OwnedMutexGuard, Semaphore};
 
 use crate::Engine;
+use crate::files::checked::Checked;
+use crate::files::damage::CHECKS_MAX;
 use crate::ports::files::{Files, Upload};
 use crate::ports::store::StoreError;
 use crate::road::submit::SubmitError;
@@ -85,18 +88,30 @@ pub(crate) struct Shelf {
     /// One change of a file at a time, and of an upload. An upload's turn is taken first.
     of_files: Turns,
     of_uploads: Turns,
+    /// One check of a teamspace at a time for its readers, and few in all. A place is taken after
+    /// the turn of the teamspace, and before that of the file.
+    of_checks: Turns,
+    checks: Arc<Semaphore>,
     open: Mutex<HashMap<UploadId, Upload>>,
     /// Files that were found to be damaged, at most all.
     damaged: Mutex<HashSet<(TeamspaceId, FileId)>>,
-    /// Files whose bytes were right when they were last checked, at most [`CHECKED_MAX`].
-    checked: Mutex<HashSet<(TeamspaceId, FileId)>>,
+    /// Files whose bytes were right when they were last read.
+    checked: Mutex<Checked>,
 }
 
 impl Shelf {
     pub fn new(folder: Arc<dyn Files>, bytes_max: u64) -> Self {
-        let (of_files, of_uploads) = (Turns::default(), Turns::default());
-        let (open, damaged, checked) = Default::default();
-        Self { folder, bytes_max, of_files, of_uploads, open, damaged, checked }
+        Self {
+            folder,
+            bytes_max,
+            of_files: Turns::default(),
+            of_uploads: Turns::default(),
+            of_checks: Turns::default(),
+            checks: Arc::new(Semaphore::new(CHECKS_MAX)),
+            open: Mutex::default(),
+            damaged: Mutex::default(),
+            checked: Mutex::default(),
+        }
     }
 
     fn open(&self) -> MutexGuard<'_, HashMap<UploadId, Upload>> {

@@ -2,7 +2,6 @@
 //! those of every other artifact are.
 
 use std::io;
-use std::sync::Arc;
 
 use protocol::caller::Caller;
 use protocol::canonical;
@@ -63,12 +62,13 @@ impl FileShelf<'_> {
         file: &FileId,
     ) -> Result<Option<Content>, FileError> {
         let Some(known) = self.kept(teamspace, file).await? else { return Ok(None) };
-        let (folder, size_bytes) = (Arc::clone(&self.shelf()?.folder), known.size_bytes);
-        let found = folder.inspect(teamspace.clone(), file.clone(), size_bytes).await;
+        let (shelf, size_bytes) = (self.shelf()?, known.size_bytes);
+        let found = shelf.folder.inspect(teamspace.clone(), file.clone(), size_bytes).await;
         if let Ok(Some(content)) = &found
             && content.size_bytes == size_bytes
             && FileId::of_digest(&content.digest) == *file
         {
+            shelf.note_checked(teamspace, file);
             return Ok(found?);
         }
         self.check(teamspace, file).await?;

@@ -65,7 +65,7 @@ impl FileShelf<'_> {
 
     /// Begins to read bytes of a file, for a caller that was found to be a reader. A file that is
     /// known to be damaged, or has another size than its record, is refused. Before the first part
-    /// of a file is sent, all of it is read once.
+    /// of a file is sent, all of it is read, unless it was found to be right before.
     pub async fn open(
         self,
         teamspace: &TeamspaceId,
@@ -80,9 +80,12 @@ impl FileShelf<'_> {
         let found = shelf.folder.size(teamspace.clone(), file.clone()).await;
         let is_sized = matches!(found, Ok(Some(size_bytes)) if size_bytes == known.size_bytes);
         let is_whole = bytes == (0..known.size_bytes);
+        if !is_sized {
+            shelf.forget_checked(teamspace, file);
+        }
         // A part alone does not show whether the bytes are those of the name.
         if !is_sized || !is_whole && !shelf.is_checked(teamspace, file) {
-            self.check(teamspace, file).await?;
+            self.check_unless_known(teamspace, file).await?;
         }
         Ok(Reading {
             engine: self.engine.clone(),
@@ -112,9 +115,11 @@ impl Reading {
         self.offset += bytes.len() as u64;
         if let Some(hasher) = &mut self.hasher {
             hasher.update(&bytes);
-            let is_over = self.offset >= self.to;
-            if is_over && FileId::of_digest(&hasher.finalize_reset().into()) != self.file {
-                return Err(self.reason().await);
+            if self.offset >= self.to {
+                if FileId::of_digest(&hasher.finalize_reset().into()) != self.file {
+                    return Err(self.reason().await);
+                }
+                self.engine.files().shelf()?.note_checked(&self.teamspace, &self.file);
             }
         }
         Ok(Some(bytes))
@@ -122,7 +127,11 @@ impl Reading {
 
     /// Why a read failed.
     async fn reason(&self) -> FileError {
-        let checked = self.engine.files().check(&self.teamspace, &self.file).await;
+        let files = self.engine.files();
+        if let Ok(shelf) = files.shelf() {
+            shelf.forget_checked(&self.teamspace, &self.file);
+        }
+        let checked = files.check_unless_known(&self.teamspace, &self.file).await;
         // The bytes were put right meanwhile: the reader may begin again.
         let changed = || FileError::Folder(io::Error::other("it changed while it was read"));
         checked.err().unwrap_or_else(changed)

@@ -71,6 +71,7 @@ impl FileShelf<'_> {
             if known.is_none_or(|known| known.kept != Kept::Removed) {
                 return Ok(());
             }
+            shelf.forget_checked(&teamspace, &file);
             shelf.folder.remove(teamspace.clone(), file).await?;
             let caller = Caller::system(teamspace);
             let note = Command::File(file::Command::NoteDeleted);
@@ -140,6 +141,7 @@ impl FileShelf<'_> {
                 Some(Kept::Deleted) | None => true,
             };
             if is_unnamed {
+                shelf.forget_checked(&teamspace, &file);
                 shelf.folder.remove(teamspace, file).await?;
             }
             Ok(is_unnamed)

@@ -14,6 +14,7 @@ mod notice_readers;
 mod outbox;
 mod presence;
 mod races;
+mod ranges;
 mod recalls;
 mod sessions;
 mod settings;

@@ -20,7 +20,7 @@ use crate::time::Time;
 
 pub use escalated::Escalated;
 pub use proposed::{Countered, Proposed};
-pub use told::{About, Verdict};
+pub use told::{About, Binding, Verdict};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {

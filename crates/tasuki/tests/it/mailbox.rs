@@ -2,6 +2,7 @@
 //! senders.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use http_body_util::BodyExt;
 use protocol::hidden;
@@ -22,6 +23,19 @@ fn id_of(message: &Value) -> &str {
 async fn inbox(client: &Client, query: &str) -> Vec<Value> {
     let page = ok(client, Call::get(format!("/v1/acp/inbox{query}"))).await;
     page["items"].as_array().expect("a page").clone()
+}
+
+/// The inbox once it has so many messages. Those of the server come after what they are about.
+async fn until_messages(client: &Client, n_messages: usize) -> Value {
+    let mut newest = Value::Null;
+    let seen = async {
+        while newest["items"].as_array().map(Vec::len) != Some(n_messages) {
+            newest = ok(client, Call::get("/v1/acp/inbox")).await;
+        }
+    };
+    let seen = tokio::time::timeout(Duration::from_secs(60), seen).await;
+    assert!(seen.is_ok(), "there are not {n_messages} messages: {newest}");
+    newest
 }
 
 fn ids(messages: &[Value]) -> Vec<&str> {
@@ -100,20 +114,12 @@ async fn the_cursor_of_the_inbox_also_clears_what_the_server_sent() {
         let why = json!({ "reason": "capacity_unavailable", "detail": "busy" });
         act(&bob, &id, "reject", why).await;
     }
-    let page = loop {
-        let page = ok(&alice, Call::get("/v1/acp/inbox")).await;
-        if page["items"].as_array().expect("a page").len() == 4 {
-            break page;
-        }
-        tokio::task::yield_now().await;
-    };
+    let page = until_messages(&alice, 4).await;
     assert_eq!(page["n_waiting_for_you"], 3);
     let until = page["notices"]["until"].as_str().expect("a cursor");
     let late = initiate(&alice, "T-late", "bob").await;
     act(&bob, &late, "reject", json!({ "reason": "capacity_unavailable", "detail": "busy" })).await;
-    while inbox(&alice, "").await.len() < 5 {
-        tokio::task::yield_now().await;
-    }
+    until_messages(&alice, 5).await;
     let left = inbox(&alice, &format!("?read_until={until}")).await;
     let from: Vec<_> = left.iter().map(|message| &message["from"]).collect();
     assert_eq!(from, ["system", "bob"], "a later message was not on that page");
@@ -150,13 +156,7 @@ async fn a_coordinator_marks_as_read_what_is_its_own() {
         let both: (BTreeSet<String>, BTreeSet<String>) = (set(messages), set(notices));
         both
     };
-    let page = loop {
-        let page = ok(&cora, Call::get("/v1/acp/inbox")).await;
-        if page["items"].as_array().expect("a page").len() == 2 {
-            break page;
-        }
-        tokio::task::yield_now().await;
-    };
+    let page = until_messages(&cora, 2).await;
     assert_eq!(shown(&page), of(&["status.blocked", "system.error"], &["T-checked"]));
     let until = page["notices"]["until"].as_str().expect("a cursor");
     let left = ok(&cora, Call::get(format!("/v1/acp/inbox?read_until={until}"))).await;

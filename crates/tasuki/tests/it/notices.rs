@@ -1,6 +1,7 @@
 //! What agents are told about handoffs that concern them: each step once, across restarts.
 
 mod every_event;
+mod of_questions;
 
 use std::collections::BTreeMap;
 use std::process::Command;

@@ -16,6 +16,21 @@ pub enum About<'e> {
     Handoff,
 }
 
+/// What an event changes of the policy that binds a task, or asks of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Binding<'e> {
+    /// Terms are proposed: they are read, and a human may be asked about them.
+    Proposed,
+    /// A human approves the proposed policy; from then on it binds.
+    Approved,
+    /// A part is given to this agent, and binds as much as the whole does.
+    Delegated(&'e AgentId),
+    /// The proposed policy is agreed on; it must not be less than what binds.
+    Agreed,
+    /// It leaves what binds as it is.
+    Unchanged,
+}
+
 /// What the gate found, at an accept or a complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verdict<'e> {
@@ -66,6 +81,40 @@ impl Event {
             | Event::DelegationRecalled(_)
             | Event::WorkqSettled(_)
             | Event::WorkqDegraded(_) => None,
+        }
+    }
+
+    /// What it means for the policy that binds the task.
+    pub fn binding(&self) -> Binding<'_> {
+        match self {
+            Event::Proposed(_) | Event::Countered(_) => Binding::Proposed,
+            Event::Approved(_) => Binding::Approved,
+            Event::Delegated(it) => Binding::Delegated(&it.child_to),
+            Event::Accepted(_) => Binding::Agreed,
+            Event::Drafted(_)
+            | Event::ValidationStarted(_)
+            | Event::VerificationUnavailable(_)
+            | Event::Checked(_)
+            | Event::Refused(_)
+            | Event::Rejected(_)
+            | Event::Activated(_)
+            | Event::Progressed(_)
+            | Event::Recalled(_)
+            | Event::CompletionStarted(_)
+            | Event::CompletionChecked(_)
+            | Event::CompletionFailed(_)
+            | Event::Confirmed(_)
+            | Event::Disputed(_)
+            | Event::Completed(_)
+            | Event::Closed(_)
+            | Event::Escalated(_)
+            | Event::SlaExtended(_)
+            | Event::SlaWarned(_)
+            | Event::DelegationEnded(_)
+            | Event::DelegationReopened(_)
+            | Event::DelegationRecalled(_)
+            | Event::WorkqSettled(_)
+            | Event::WorkqDegraded(_) => Binding::Unchanged,
         }
     }
 

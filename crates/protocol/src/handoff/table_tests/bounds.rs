@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::script::{World, check};
 use crate::handoff::Status;
-use crate::handoff::event::Event;
+use crate::handoff::event::Binding;
 use crate::handoff::package::Policy;
 use crate::handoff::readers::Readers;
 use crate::handoff::state::{Approval, Handoff};
@@ -308,29 +308,32 @@ impl Story {
             let policy = self.world.package(name).policy;
             let bound = self.bound.get(&task);
             let is_looser = bound.is_some_and(|bound| policy.check_narrows(bound).is_err());
-            if event.proposed().is_some() {
-                *seen.entry("looser").or_default() += usize::from(is_looser);
-                let readers = crate::handoff::derive::readers(made).unwrap_or_default();
-                let bound_readers = bound.map_or(Readers::Team, Readers::of);
-                if readers > bound_readers {
-                    return Err(format!("{name} is open to more readers before it is approved"));
+            match event.binding() {
+                Binding::Proposed => {
+                    *seen.entry("looser").or_default() += usize::from(is_looser);
+                    let readers = crate::handoff::derive::readers(made).unwrap_or_default();
+                    if readers > bound.map_or(Readers::Team, Readers::of) {
+                        return Err(format!("{name} has more readers before it is approved"));
+                    }
+                    if bound.is_none() && policy.needs_human() {
+                        self.bound.insert(task, policy);
+                    }
                 }
-                if bound.is_none() && policy.needs_human() {
-                    self.bound.insert(task, policy);
+                Binding::Approved => drop(self.bound.insert(task, policy)),
+                Binding::Delegated(to) => {
+                    let child = format!("h{}", self.n_handoffs);
+                    let part = self.world.package(&child).policy;
+                    if let Err(field) = part.check_narrows(&policy) {
+                        return Err(format!("{child} for {to} in {field}"));
+                    }
                 }
-            } else if let Event::Approved(_) = event {
-                self.bound.insert(task, policy);
-            } else if let Event::Delegated(delegated) = event {
-                let child = format!("h{}", self.n_handoffs);
-                let part = self.world.package(&child).policy;
-                if let Err(field) = part.check_narrows(&policy) {
-                    return Err(format!("{child} for {} in {field}", delegated.child_to));
+                Binding::Agreed => {
+                    *seen.entry("judged").or_default() += 1;
+                    if is_looser {
+                        return Err(format!("{name} was accepted with less than was approved"));
+                    }
                 }
-            } else if let Event::Accepted(_) = event {
-                *seen.entry("judged").or_default() += 1;
-                if is_looser {
-                    return Err(format!("{name} was accepted with less than was approved"));
-                }
+                Binding::Unchanged => {}
             }
         }
         self.n_events += events.len();

@@ -1,8 +1,6 @@
 //! `ask`: an agent asks a person or a queue.
 
-use std::collections::BTreeSet;
-
-use base::lookalike::as_read;
+use base::lookalike::AsRead;
 use serde_json::Value;
 
 use super::check_given;
@@ -103,13 +101,18 @@ fn check_options(ask: &Ask) -> Result<(), Rejection> {
         Kind::Choose | Kind::Approve | Kind::Text => {}
     }
     // A person must be able to tell them apart.
-    let mut read = BTreeSet::new();
+    let mut before: Vec<AsRead> = Vec::with_capacity(options.len());
     for (index, option) in options.iter().enumerate() {
         let field = format!("options[{index}]");
         check_line(&field, Some(option), OPTION_BYTES_MAX)?;
-        if !read.insert(as_read(option)) {
-            return invalid(&field, "another option than those before it".to_owned());
+        let read = AsRead::of(option);
+        if let Some(earlier) = before.iter().position(|it| it.looks_like(&read)) {
+            return invalid(
+                &field,
+                format!("an option that does not look like options[{earlier}]"),
+            );
         }
+        before.push(read);
     }
     Ok(())
 }

@@ -210,6 +210,7 @@ async fn a_question_is_seen_by_those_it_concerns() {
     assert_eq!(refused(&worker, both).await.body["field"], "status");
 }
 
+/// Over HTTP; `notices::of_questions` plays every event.
 #[tokio::test]
 async fn those_who_are_asked_are_told_and_so_are_those_who_go_on() {
     let desk = Desk::open().await;
@@ -236,10 +237,6 @@ async fn those_who_are_asked_are_told_and_so_are_those_who_go_on() {
     };
     assert_eq!((n_told(&desk.hana).await, n_told(&desk.dana).await), (Some(1), Some(2)));
     ok(&desk.hana, answer(&asked, "approve")).await;
-    // A claim and its end concern the workers alone, who make them.
-    ok(&worker, Call::post(at(&asked, "/claim"), json!({}))).await;
-    ok(&worker, Call::post(at(&asked, "/renew"), json!({ "epoch": 1 }))).await;
-    ok(&worker, Call::post(at(&asked, "/finish"), json!({ "epoch": 1 }))).await;
     for client in [&desk.bot, &worker] {
         assert_eq!(told(client).await, json!(["question_answered"]));
     }
@@ -248,16 +245,6 @@ async fn those_who_are_asked_are_told_and_so_are_those_who_go_on() {
     assert_eq!(told(&desk.hana).await, Value::Null);
     let withdrawn = ask(&desk.bot, json!({ "to": "dana", "text": "Again?" })).await;
     ok(&desk.bot, Call::post(at(&withdrawn, "/withdraw"), json!({}))).await;
-    let mut late = json!({ "to": "dana", "text": "Now?", "timeout": "1s", "workers": ["w1"] });
-    for (place, status) in [(1, "unanswered"), (2, "defaulted")] {
-        let asked = ask(&desk.bot, late.clone()).await;
-        let settled = ok(&desk.bot, Call::get(at(&asked, "?wait=20s"))).await;
-        assert_eq!(settled["status"], status);
-        let notices = ok(&worker, Call::get("/v1/notices")).await;
-        let kinds = &notices["questions"][place]["kinds"];
-        assert_eq!(*kinds, json!(["question_unanswered"]), "{notices}");
-        late["default"] = json!({ "decision": "decline" });
-    }
     let notices = ok(&desk.dana, Call::get("/v1/notices")).await;
     let id = &withdrawn["question_id"];
     let about = notices["questions"].as_array().expect("a list").iter();
