@@ -195,10 +195,16 @@ async fn the_text_of_an_inbox_shows_its_questions() {
     gated["policy"] = json!({ "human_gate": "required" });
     ok(&alice, Call::post("/v1/handoffs", gated)).await;
     let text = inbox_text(&hana, "").await;
-    let id = asked["question_id"].as_str().expect("an id");
+    let text_of = |name: &str| asked[name].as_str().expect("a text");
+    let id = text_of("question_id");
     for part in [
         &format!("question 1 of 1: {id}\nquestion_asked; last at "),
-        " by agent:alice; now open\nalice asks hana:\n| Refund order 7?\n| to see no notice twice",
+        &format!(
+            " by agent:alice; now open\nwaits for agent:hana: answer, since {}, until {}, then it \
+             stays unanswered\nalice asks hana:\n| Refund order 7?\n| to see no notice twice",
+            text_of("asked_at"),
+            text_of("until"),
+        ),
         "notice 1 of 1: handoff ",
     ] {
         assert!(text.contains(part), "{part:?} is missing in\n{text}");
