@@ -177,7 +177,8 @@ fn other_columns() -> String {
 }
 
 /// The state as the first releases stored it: without what an owner said about the work when it
-/// began, and without whether a verifier was asked. Their snapshots are still in that form.
+/// began, without whether a verifier was asked, and without since when a worker has a claim. Their
+/// snapshots are still in that form.
 fn as_first_kept(state: &State) -> State {
     let mut state = state.clone();
     if let State::Handoff(handoff) = &mut state
@@ -185,6 +186,11 @@ fn as_first_kept(state: &State) -> State {
     {
         made.work_state = None;
         made.verifier_asked = false;
+    }
+    if let State::Question(question) = &mut state
+        && let Some(claim) = &mut question.continuation.claim
+    {
+        claim.since = None;
     }
     state
 }
@@ -318,5 +324,44 @@ fn columns_of(handoff: &Handoff) -> HandoffColumns {
         initiated_at: handoff.initiated_at().as_millis(),
         resolved_at: handoff.resolved_at().map(Time::as_millis),
         document_hash: Some(handoff.document_hash().to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// A question that a worker has claimed.
+    fn claimed() -> Value {
+        let at = "2026-02-25T06:13:20.000Z";
+        json!({ "Question": {
+            "id": "01938c2e-0000-7000-8000-000000000001",
+            "asked": {
+                "asker": "bot", "to": "hana", "to_kind": "person", "text": "Refund order 7?",
+                "wants": "approve", "hash": "54", "until": at,
+            },
+            "asked_at": at,
+            "state": { "Answered": {
+                "by": "agent:hana", "at": at, "given": { "decision": "approve" }, "note": null,
+            } },
+            "continuation": {
+                "epoch": 1,
+                "claim": { "by": "bot", "since": at, "until": at, "lapsed": true },
+                "finished": null,
+            },
+            "erased": false,
+        } })
+    }
+
+    #[test]
+    fn a_claim_as_the_first_releases_kept_it_is_the_same_state() {
+        let read = |state: &Value| State::from_text(&state.to_string()).unwrap();
+        let (now, mut before) = (claimed(), claimed());
+        let claim = before.pointer_mut("/Question/continuation/claim").unwrap();
+        claim.as_object_mut().unwrap().remove("since").unwrap();
+        assert_ne!(read(&before), read(&now));
+        assert_eq!(read(&before), as_first_kept(&read(&now)));
     }
 }
