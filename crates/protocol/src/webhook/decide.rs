@@ -43,8 +43,7 @@ pub fn decide(
     Ok(match command {
         Command::Create { .. } => None,
         Command::Change { terms } => {
-            check_terms(terms)?;
-            let (owner, terms) = (webhook.owner.clone(), terms.clone());
+            let (owner, terms) = (webhook.owner.clone(), checked(terms)?);
             let is_new = terms != webhook.terms;
             is_new.then(|| Event::Changed(Box::new(Changed { owner, terms })))
         }
@@ -98,16 +97,16 @@ fn created(
             return Err(Rejection::NotAllowed { action: "make a webhook", who });
         }
     }
-    check_terms(terms)?;
+    let terms = checked(terms)?;
     let Some(slot) = context.facts.slot(&SlotOf::Webhook) else {
         return Err(Rejection::TooManyWebhooks { n_max: OWNED_MAX });
     };
     let (owner, after) = (context.caller.principal.to_string(), after.to_owned());
-    let terms = terms.clone();
     Ok(Event::Created(Box::new(Created { owner, token, terms, after, slot })))
 }
 
-fn check_terms(terms: &Terms) -> Result<(), Rejection> {
+/// The terms as they are kept. A description that shows nothing counts as left out.
+fn checked(terms: &Terms) -> Result<Terms, Rejection> {
     let invalid = |field: &str, expected: &str| Rejection::SchemaInvalid {
         field: field.to_owned(),
         expected: expected.to_owned(),
@@ -126,5 +125,6 @@ fn check_terms(terms: &Terms) -> Result<(), Rejection> {
     {
         return Err(invalid("stream", &error.to_string()["expected ".len()..]));
     }
-    check_text("description", terms.description.as_deref()).map(|_| ())
+    let description = check_text("description", terms.description.as_deref())?;
+    Ok(Terms { description, ..terms.clone() })
 }

@@ -62,13 +62,15 @@ fn its_owner_and_operators_change_it_until_it_is_removed() {
     };
     let settle = Command::Settle { event: "cur_7".to_owned(), how: Settlement::Discarded };
     let elsewhere = Terms { description: Some("elsewhere".to_owned()), ..terms() };
-    let story: [(&Caller, Command, &str); 17] = [
+    let invisible = Terms { description: Some("\u{200b}".to_owned()), ..terms() };
+    let story: [(&Caller, Command, &str); 18] = [
         (&bob, pause.clone(), "not_found: no such webhook"),
         (&server, create.clone(), "not_allowed: only a member of the teamspace may make a webhook"),
         (&alice, create.clone(), "webhook.created"),
         (&alice, create, "already_exists: the webhook exists already"),
         (&bob, pause.clone(), "not_found: no such webhook"),
         (&alice, Command::Change { terms: terms() }, "nothing"),
+        (&alice, Command::Change { terms: invisible }, "nothing"),
         (&alice, Command::Change { terms: elsewhere }, "webhook.changed"),
         (&root, pause.clone(), "webhook.paused"),
         (&alice, pause.clone(), "nothing"),

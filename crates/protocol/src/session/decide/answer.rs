@@ -6,7 +6,7 @@ use crate::agent::Kind;
 use crate::caller::Principal;
 use crate::conversation::state::conversation_of;
 use crate::facts::Context;
-use crate::hidden::first_hidden;
+use crate::hidden::{first_hidden, is_blank};
 use crate::ids::SessionId;
 use crate::json;
 use crate::rejection::Rejection;
@@ -147,10 +147,30 @@ fn check_action(answer: &Answer) -> Result<(), Rejection> {
 
 fn check_text(field: &str, text: Option<&str>, chars_max: usize) -> Result<(), Rejection> {
     match text {
-        Some(text) if text.is_empty() || text.chars().count() > chars_max => {
+        Some(text) if is_blank(text) || text.chars().count() > chars_max => {
             let expected = format!("1 to {chars_max} characters");
             Err(Rejection::SchemaInvalid { field: field.to_owned(), expected })
         }
         Some(_) | None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_shows_nothing_is_refused() {
+        let rows = [
+            (None, true),
+            (Some("Hana"), true),
+            (Some(""), false),
+            (Some(" "), false),
+            (Some("\u{2060}"), false),
+            (Some("Hana of billing"), false),
+        ];
+        for (text, is_taken) in rows {
+            assert_eq!(check_text("decided_by", text, 8).is_ok(), is_taken, "{text:?}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 
 use aaep::event::Decision;
 use aaep::handshake::{ClarificationReply, ConfirmationReply, Handshake, Response as Answer};
+use protocol::hidden::is_blank;
 use protocol::json::{self, Bounds};
 use serde_json::{Map, Value};
 
@@ -108,7 +109,7 @@ fn clarification(message: &Map<String, Value>) -> Said {
 }
 
 fn is_fitting(text: &str, chars_max: usize) -> bool {
-    !text.is_empty() && text.chars().count() <= chars_max
+    !is_blank(text) && text.chars().count() <= chars_max
 }
 
 fn fitting(text: Option<&str>, chars_max: usize) -> Option<String> {
