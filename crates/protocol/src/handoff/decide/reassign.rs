@@ -78,33 +78,33 @@ fn follow(made: &Made, reassign: &Reassign, context: Context<'_>) -> Result<Foll
     let terms = &made.terms;
     let gone = Rejection::NotFound { what: "package content" };
     let package = read_package(context.facts.document.as_deref()).ok_or(gone)?;
-    let from = match made.stage {
-        Stage::Activated(_) | Stage::Completing(_) if terms.parent.is_none() => terms.to.clone(),
-        Stage::Activated(_)
-        | Stage::Completing(_)
-        | Stage::Proposed(_)
+    let owner = match made.stage {
+        Stage::Activated(_) | Stage::Completing(_) => &terms.to,
+        Stage::Proposed(_)
         | Stage::Validating(_)
         | Stage::Accepted(_)
         | Stage::Rejected { .. }
         | Stage::Completed { .. }
-        | Stage::Closed { .. } => terms.from.clone(),
+        | Stage::Closed { .. } => &terms.from,
     };
+    let from = if terms.parent.is_none() { owner } else { &terms.from };
     let chain = derive::owners(made);
-    let place = chain.iter().position(|owner| *owner == from);
+    let place = chain.iter().position(|entry| entry == owner);
     let previous = place.and_then(|place| place.checked_sub(1)).map(|index| &chain[index]);
+    let is_return = previous == Some(&reassign.to);
     let mut offer = offer_of(package);
     if let Some(task) = &mut offer.task {
         task.deadline = deadline(made, reassign, context.now)?;
     }
     offer.to_agent = Some(reassign.to.clone());
-    offer.is_return = previous == Some(&reassign.to);
+    offer.is_return = is_return;
     offer.reason.clone_from(&reassign.why);
     offer.work_state = latest(made, offer.work_state);
     if let Some(work_state) = &reassign.work_state {
         offer.work_state = Some(work_state.clone().or(offer.work_state.unwrap_or_default()));
     }
     Ok(Follow {
-        from,
+        from: from.clone(),
         offer,
         chain,
         kind: terms.task_kind,

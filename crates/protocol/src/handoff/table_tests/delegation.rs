@@ -217,4 +217,15 @@ fn a_part_that_is_reassigned_stays_a_part() {
         target complete h1                  -> completed
         ",
     );
+    // The owner of the whole is the sender of its parts, and no owner before it gets one.
+    check_owned(
+        "
+        target delegate h1                  -> activated
+        helper accept h2                    -> accepted
+        helper activate h2                  -> activated
+        coordinator reassign h2 as=h3 to=target -> ownership_conflict
+        coordinator reassign h2 as=h3 to=sender -> ownership_conflict
+        coordinator reassign h2 as=h3       -> closed
+        ",
+    );
 }
