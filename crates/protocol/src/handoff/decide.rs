@@ -25,7 +25,6 @@ mod verify_completion;
 mod withdraw;
 mod workq_answered;
 
-pub use delegate::OPEN_DELEGATIONS_MAX;
 pub use shared::Decision;
 
 use super::command::Command;

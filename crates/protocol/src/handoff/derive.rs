@@ -196,10 +196,22 @@ pub fn told_parent(
     }
 }
 
-/// Whether a part that was rejected may be proposed again. If the whole is asked back, that would
-/// keep its owner from giving it back; a whole that is over has no parts.
-pub fn may_reopen_parts(whole: &Made) -> bool {
+/// An owner with more open parts needs a plan, not another part.
+pub const OPEN_DELEGATIONS_MAX: usize = 16;
+
+pub fn has_room_for_a_part(whole: &Made) -> bool {
+    whole.delegations.open.len() < OPEN_DELEGATIONS_MAX
+}
+
+/// Whether a part may begin. If the whole is asked back, that would keep its owner from giving it
+/// back; a whole that is over has no parts.
+pub fn takes_parts(whole: &Made) -> bool {
     matches!(whole.stage, Stage::Activated(_)) && whole.recall.is_none()
+}
+
+/// Whether a part that was rejected may be proposed again.
+pub fn may_reopen_parts(whole: &Made) -> bool {
+    takes_parts(whole) && has_room_for_a_part(whole)
 }
 
 pub fn task_key(task_id: &TaskId) -> String {

@@ -96,7 +96,7 @@ pub struct Delegations {
     /// How many there were in total.
     pub count: u32,
     /// Those that are not done, rejected or closed; at most
-    /// [`super::decide::OPEN_DELEGATIONS_MAX`].
+    /// [`super::derive::OPEN_DELEGATIONS_MAX`].
     pub open: Vec<HandoffId>,
     /// Those of them that the owner has asked back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -16,9 +16,6 @@ use crate::handoff::status::Status;
 use crate::ids::{HandoffId, TaskId};
 use crate::rejection::{PARTS_AT_AN_END, Rejection};
 
-/// An owner with more open parts needs a plan, not another part.
-pub const OPEN_DELEGATIONS_MAX: usize = 16;
-
 pub fn decide(
     child: HandoffId,
     state: Option<&Handoff>,
@@ -63,14 +60,21 @@ pub fn child(state: Option<&Handoff>, child: &Child) -> Result<Decision, Rejecti
             let reopened = DelegationReopened { parties: parties(made), child: *child };
             Ok(Decision::event(Event::DelegationReopened(reopened)))
         }
-        Child::Recalled { child } => {
-            if !is_open(child) {
-                return Ok(Decision::default());
-            }
-            let recalled = DelegationRecalled { parties: parties(made), child: *child };
-            Ok(Decision::event(Event::DelegationRecalled(recalled)))
-        }
         // A parent that has ended waits for nothing.
+        Child::Recalled { child } => match made.stage {
+            Stage::Activated(_) if is_open(child) => {
+                let recalled = DelegationRecalled { parties: parties(made), child: *child };
+                Ok(Decision::event(Event::DelegationRecalled(recalled)))
+            }
+            Stage::Activated(_)
+            | Stage::Proposed(_)
+            | Stage::Validating(_)
+            | Stage::Accepted(_)
+            | Stage::Completing(_)
+            | Stage::Rejected { .. }
+            | Stage::Completed { .. }
+            | Stage::Closed { .. } => Ok(Decision::default()),
+        },
         Child::Ended { child, status } => match made.stage {
             Stage::Activated(_) if is_open(child) => Ok(Decision::event(ended(*child, *status))),
             Stage::Activated(_)
@@ -115,7 +119,7 @@ pub fn check_no_parts(made: &Made, action: &'static str) -> Result<(), Rejection
 
 /// `state` is that of the handoff that the caller acts on: the whole, or a rejected part.
 fn check_has_room(whole: &Made, action: &'static str, state: Status) -> Result<(), Rejection> {
-    if whole.delegations.open.len() < OPEN_DELEGATIONS_MAX {
+    if derive::has_room_for_a_part(whole) {
         return Ok(());
     }
     Err(Rejection::WrongState { action, state, needed: "fewer parts of the whole under way" })
@@ -132,7 +136,7 @@ fn check_not_recalled(made: &Made) -> Result<(), Rejection> {
 }
 
 fn check_may_reopen(whole: &Made) -> Result<(), Rejection> {
-    if derive::may_reopen_parts(whole) {
+    if derive::takes_parts(whole) {
         return Ok(());
     }
     // The caller counters the part, so the state is that of the part.

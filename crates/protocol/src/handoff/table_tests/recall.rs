@@ -177,6 +177,20 @@ fn an_owner_with_open_parts_ends_them_first() {
         target reject h1                    -> rejected
         "#,
     );
+    // A coordinator may close the whole before its parts have ended.
+    check(
+        r#"
+        sender initiate h1                  -> proposed
+        target accept h1                    -> accepted
+        target activate h1                  -> activated
+        target delegate h1                  -> activated
+        helper accept h2                    -> accepted
+        coordinator close h1                -> closed
+        target recall h2                    -> accepted
+        recalled h2                         -> until +15m
+        helper reject h2                    -> rejected
+        "#,
+    );
 }
 
 #[test]
