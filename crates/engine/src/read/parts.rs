@@ -32,7 +32,8 @@ impl Access<'_> {
     }
 
     /// What a handoff waits for. A wait stays when the caller may read none of its parts. A
-    /// rejected part is not proposed again if its whole forbids that.
+    /// rejected part is not proposed again if its whole forbids that, which only readers of the
+    /// whole are told.
     pub async fn waits(self, caller: &Caller, handoff: &Handoff) -> Result<Vec<Wait>, StoreError> {
         let mut all = waits::waits(handoff);
         if all.iter().any(|wait| !wait.parts.is_empty()) {
@@ -43,17 +44,24 @@ impl Access<'_> {
         }
         if let Handoff::Made(made) = handoff
             && let (Stage::Rejected { .. }, Some(whole)) = (&made.stage, made.terms.parent)
-            && !self.may_reopen(caller, whole).await?
+            && self.is_known_to_forbid_parts(caller, whole).await?
         {
             all = waits::of_last_round(made);
         }
         Ok(all)
     }
 
-    async fn may_reopen(self, caller: &Caller, whole: HandoffId) -> Result<bool, StoreError> {
+    async fn is_known_to_forbid_parts(
+        self,
+        caller: &Caller,
+        whole: HandoffId,
+    ) -> Result<bool, StoreError> {
         let stream = handoff_stream(&caller.teamspace, whole);
+        if !Box::pin(self.may_read_stream(caller, &stream)).await? {
+            return Ok(false);
+        }
         let state = self.engine.read().current(&stream).await?;
         let whole = state.as_deref().and_then(State::as_handoff);
-        Ok(matches!(whole, Some(Handoff::Made(made)) if may_reopen_parts(made)))
+        Ok(!matches!(whole, Some(Handoff::Made(made)) if may_reopen_parts(made)))
     }
 }

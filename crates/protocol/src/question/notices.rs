@@ -1,4 +1,5 @@
-//! Who is told about a step of a question. A pure function of the recorded event, as for handoffs.
+//! Who is told about a step of a question. A pure function of the recorded event. The index of
+//! notices leaves out what a reader did itself, because a queue is told as one.
 
 use super::event::{Addressee, Event};
 use crate::handoff::notice_kind::NoticeKind;
@@ -12,7 +13,7 @@ pub enum Reader {
     Queue(AgentId),
 }
 
-/// What is told of an event, and to whom. The asker does not get what it did itself. Those that may
+/// What is told of an event, and to whom. Those that may
 /// go on with an answer learn that there is one, or none in time; a claim concerns the workers
 /// alone, who see it when they claim.
 pub fn notices(event: &Event) -> Vec<(NoticeKind, Reader)> {

@@ -194,6 +194,37 @@ async fn an_answer_says_what_a_handoff_that_it_began_waits_for() {
     assert_eq!(waits(&done, "new_waiting_for"), ["agent:carl: accept, reject"]);
 }
 
+/// A rejected part is offered to its sender again only while the whole allows that. Who may not
+/// read the whole learns nothing of it.
+#[tokio::test]
+async fn a_rejected_part_waits_for_what_its_whole_allows() {
+    let server = Server::start();
+    let [alice, bob, carl] = ["alice", "bob", "carl"].map(|name| server.agent(name));
+    let mut whole = offer("T-1", "bob");
+    whole["policy"] = json!({ "visibility": "private" });
+    let whole = ok(&alice, Call::post("/v1/handoffs", whole)).await;
+    let id = whole["handoff_id"].as_str().expect("an id");
+    for action in ["accept", "activate"] {
+        act(&bob, id, action, json!({})).await;
+    }
+    let mut part = offer("T-1.1", "carl");
+    part["policy"] = json!({ "visibility": "private" });
+    let delegated = act(&bob, id, "delegate", part).await;
+    let part = delegated["new_handoff_id"].as_str().expect("an id");
+    let busy = json!({ "reason": "capacity_unavailable", "detail": "busy" });
+    act(&carl, part, "reject", busy).await;
+    let again = "agent:bob: counter, close";
+    for (asked_back, to_bob) in [(false, again), (true, "agent:bob: close")] {
+        if asked_back {
+            act(&alice, id, "recall", json!({ "reason": "not needed" })).await;
+        }
+        for (client, expected) in [(&bob, to_bob), (&carl, again)] {
+            let shown = ok(client, Call::get(format!("/v1/handoffs/{part}"))).await;
+            assert_eq!(waits(&shown, "waiting_for"), [expected], "asked back: {asked_back}");
+        }
+    }
+}
+
 /// The gate refuses, and says whose turn it is.
 #[tokio::test]
 async fn a_refusal_by_the_gate_says_what_the_handoff_waits_for() {
