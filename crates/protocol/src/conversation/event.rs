@@ -74,6 +74,10 @@ pub struct Said {
     /// The holder gets it at its endpoint.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deliver: bool,
+    /// The holder hands the customer on with these words, so they are no answer. Earlier releases
+    /// did not record it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub parting: bool,
     /// The person who listens and advises the holder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listener: Option<AgentId>,

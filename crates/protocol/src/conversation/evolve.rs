@@ -108,6 +108,9 @@ fn say(conversation: &mut Conversation, said: &Said, at: Time) {
             }
             conversation.wait.asked(number, said.answer_within, at);
         }
+        Speaker::Agent(_) if said.parting => {
+            conversation.told.spoke(said.number, None, conversation.turn.number, at);
+        }
         Speaker::Agent(agent) => {
             let person = conversation.open_transfer().and_then(Transfer::answering);
             if person.is_some_and(|claim| claim.agent == *agent) {

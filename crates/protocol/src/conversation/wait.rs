@@ -164,7 +164,7 @@ impl CustomerWait {
 
     /// The bots that must not get it again: those that passed it on until the time of all bots was
     /// used up.
-    pub(super) fn circle(&self, now: Time) -> &[AgentId] {
+    pub(crate) fn circle(&self, now: Time) -> &[AgentId] {
         let used = self.owed.map_or(0, |owed| owed.used(now)) + self.passes.used;
         if used >= PASSES_MAX { &self.passes.by } else { &[] }
     }

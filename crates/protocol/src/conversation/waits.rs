@@ -1,9 +1,11 @@
-//! What the customer of a conversation waits for: a person of a queue, or the answer of the holder.
+//! What the customer of a conversation waits for: a person of a queue, the end of a hold, or the
+//! answer of the holder.
 
 use super::Conversation;
 use super::wait::OwedKind;
 use crate::transfer;
 use crate::transfer::Record;
+use crate::transfer::state::Stage;
 use crate::waiting::{Then, Wait, Waiter};
 
 /// What it waits for; `None` if it is closed, or the customer waits for nothing. The record is that
@@ -12,7 +14,8 @@ pub fn waits(conversation: &Conversation, record: Option<&Record>) -> Option<Wai
     if conversation.closed.is_some() {
         return None;
     }
-    if let Some(transfer) = conversation.waiting_transfer() {
+    let held = conversation.open_transfer().filter(|it| matches!(it.stage, Stage::OnHold { .. }));
+    if let Some(transfer) = conversation.waiting_transfer().or(held) {
         return transfer::waits::waits(transfer, record).into_iter().next();
     }
     let wait = &conversation.wait;

@@ -108,6 +108,7 @@ fn said() -> Vec<(&'static str, ConversationEvent)> {
         escalation: None,
         route: None,
         deliver: false,
+        parting: false,
         listener: None,
         answer_within: None,
     };
@@ -135,6 +136,7 @@ fn said() -> Vec<(&'static str, ConversationEvent)> {
             "listened",
             ConversationEvent::Said(Said { listener: Some(agent("ivan")), ..least.clone() }),
         ),
+        ("parting", ConversationEvent::Said(Said { parting: true, ..most.clone() })),
         ("limited", ConversationEvent::Said(Said { answer_within, ..least.clone() })),
         ("file", ConversationEvent::Said(Said { parts: vec![file], ..least.clone() })),
         ("least", ConversationEvent::Said(least)),
@@ -244,6 +246,7 @@ fn with_graph() -> Vec<(&'static str, ConversationEvent)> {
         }),
         route: Some(route),
         deliver: false,
+        parting: false,
         answer_within: None,
         listener: None,
     };

@@ -111,7 +111,7 @@ fn said() -> impl Strategy<Value = ConversationEvent> {
     let by = prop_oneof![Just(Speaker::Customer), agent().prop_map(Speaker::Agent)];
     let numbers = (any::<u64>(), any::<u64>(), option::of(any::<u64>()));
     let heard = (scores(), escalation(), option::of(route()));
-    let told = (any::<bool>(), option::of(agent()), option::of(limit()));
+    let told = (any::<bool>(), any::<bool>(), option::of(agent()), option::of(limit()));
     (agent(), by, parts(), numbers, heard, told).prop_map(
         |(
             holder,
@@ -119,7 +119,7 @@ fn said() -> impl Strategy<Value = ConversationEvent> {
             parts,
             (number, epoch, in_reply_to),
             (signals, escalation, route),
-            (deliver, listener, answer_within),
+            (deliver, parting, listener, answer_within),
         )| {
             ConversationEvent::Said(Said {
                 holder,
@@ -129,6 +129,7 @@ fn said() -> impl Strategy<Value = ConversationEvent> {
                 parts,
                 in_reply_to,
                 deliver,
+                parting,
                 listener,
                 answer_within,
                 signals,

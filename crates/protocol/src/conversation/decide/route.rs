@@ -71,7 +71,13 @@ fn parting_words(
     // The next holder answers the customer, so parting words are no answer.
     let in_reply_to = route.in_reply_to.filter(|_| keeps_it);
     let say = Say { parts: route.parts.clone(), epoch: Some(epoch), in_reply_to };
-    Ok(say::decide(state, &say, context)?.pop())
+    let mut event = say::decide(state, &say, context)?.pop();
+    if let Some(Event::Said(said)) = &mut event
+        && !keeps_it
+    {
+        (said.parting, said.answer_within) = (true, None);
+    }
+    Ok(event)
 }
 
 /// What follows the words.

@@ -58,6 +58,7 @@ pub fn decide(
         parts,
         in_reply_to: say.in_reply_to,
         deliver,
+        parting: false,
         listener: conversation.open_transfer().and_then(Transfer::listener).cloned(),
         answer_within: None,
         signals: Vec::new(),

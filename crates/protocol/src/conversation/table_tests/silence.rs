@@ -230,6 +230,28 @@ fn parting_words_leave_the_answer_to_the_next_agent() {
     );
 }
 
+/// Also when no person came, because the customer does not wait any more, and when a person parts.
+#[test]
+fn parting_words_leave_the_answer_to_the_bot_that_gets_it_back() {
+    let words = r#"parts=[{"type":"text","text":"One_moment."}]"#;
+    let asks = format!("bob route goto=human epoch=1 {words} => #2 default@2 #3 requested queued");
+    for ends in ["customer cancel => bob@3 #4 over", "bob cancel => bob@3 #4 over"] {
+        check_in(
+            World::with_people(),
+            &[
+                "shop open agent=bob => bob@1",
+                "customer say => #1",
+                &asks,
+                "? off",
+                ends,
+                "? 1m",
+                "bob say epoch=3 => #5",
+                "? off",
+            ],
+        );
+    }
+}
+
 #[test]
 fn a_transfer_that_is_said_and_not_done_is_found() {
     let mut world = World::with_people();

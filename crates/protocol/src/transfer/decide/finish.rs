@@ -135,10 +135,16 @@ pub fn cancel(
     let may = match asked.side()? {
         Side::Customer => is_waiting,
         Side::Overseer => true,
-        Side::Agent(_) => caller.is_coordinator() || (is_waiting && asked_for_it),
+        Side::Agent(_) if caller.is_coordinator() => true,
+        Side::Agent(agent) => {
+            // A bot whose time for the answer is used up may not have the customer back.
+            let passed_on = asked.conversation.wait.circle(asked.context.now);
+            is_waiting && asked_for_it && !passed_on.contains(agent)
+        }
     };
     if !may {
-        let who = "the customer or the requester, while it waits, or a coordinator";
+        let who = "the customer or the requester, while it waits, or a coordinator; no bot whose \
+                   time for an answer is used up";
         return Err(Rejection::NotAllowed { action: "cancel a transfer", who });
     }
     asked.has_seen()?;

@@ -89,7 +89,10 @@ fn a_person_ends_it_with_parting_words() {
     let world =
         with_hana(&[&format!("hana route epoch=3 goto=carol {words} => completed carol@4")]);
     assert_eq!(world.recorded, ["conversation.said", "transfer.over"]);
-    assert_eq!(world.conversation().turn.open(), None, "a person has answered");
+    assert_eq!(world.conversation().turn.open(), Some(1), "the bot has still to answer");
+    let line = format!("hana route epoch=3 goto=carol {words} => completed carol@4");
+    let world = with_hana(&["hana say epoch=3 => connected hana@3", &line]);
+    assert_eq!(world.conversation().turn.open(), None, "the person has answered");
     let world =
         with_hana(&[&format!("hana route epoch=3 end=true {words} => ended hana@3 closed")]);
     assert_eq!(world.recorded, ["conversation.said", "transfer.over", "conversation.closed"]);
