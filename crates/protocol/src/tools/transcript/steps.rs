@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value};
 
-use crate::conversation::author::whose;
 use crate::conversation::event::{Event, How, Line, Routed, Said, Speaker};
 use crate::conversation::part::{Attachment, FilePart, Part, Text, file_path};
 use crate::conversation::transcript_line::TranscriptLine;
@@ -190,19 +189,20 @@ fn route(routed: &Routed) -> Handoff {
 
 fn request(it: &Requested) -> Handoff {
     let Requested { holder, queue, reason, by, .. } = it;
-    let is_of_agent = whose(by) == "agent";
-    let own = if is_of_agent { reason.as_str() } else { "" };
+    // A coordinator may ask too, and its words are not the holder's.
+    let is_of_holder = by.strip_prefix("agent:") == Some(holder.as_str());
+    let own = if is_of_holder { reason.as_str() } else { "" };
     let (tool, mut result) = match &it.instead_of {
         Some(meant) => (name::forth(meant), Redirect::Queue(queue.clone()).text(meant.as_str())),
         None => (name::PERSON.to_owned(), waits_in(queue)),
     };
     let summary = it.bundle.as_ref().and_then(|bundle| bundle.transcript_summary.as_deref());
-    let context = summary.filter(|_| is_of_agent).unwrap_or_default();
+    let context = summary.filter(|_| is_of_holder).unwrap_or_default();
     let mut arguments = arguments(&[("reason", own), ("context", context)]);
     if it.instead_of.is_none() {
         arguments.insert("queue".to_owned(), queue.as_str().into());
     }
-    if !is_of_agent && !reason.is_empty() {
+    if !is_of_holder && !reason.is_empty() {
         result.push_str(&in_words_of(author_of(by), reason));
     }
     handoff(holder, queue, tool, arguments, result)
