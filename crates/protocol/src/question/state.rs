@@ -164,6 +164,13 @@ impl Question {
         }
     }
 
+    /// Whether this agent may go on with the answer, and no worker does.
+    pub fn waits_for_claim_by(&self, agent: &AgentId) -> bool {
+        let is_claimed = self.continuation.claim.as_ref().is_some_and(|claim| !claim.lapsed);
+        let may_claim = self.asker() == agent || self.asked.workers.contains(agent);
+        self.is_to_continue() && !is_claimed && may_claim
+    }
+
     pub fn deadlines(&self) -> Vec<Deadline> {
         if self.is_open() {
             return vec![Deadline { name: ANSWER.into(), due: self.asked.until }];

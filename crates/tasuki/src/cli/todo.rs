@@ -86,9 +86,14 @@ fn row(handoff: &Value, me: Option<&str>, now: Time) -> Vec<String> {
         let between = format!("{asker} → {}", of("to").unwrap_or_else(|| "you".to_owned()));
         let since = of("asked_at").and_then(|at| at.parse().ok());
         let since = since.map_or("–".to_owned(), |at| output::relative(at, now));
-        let waits = "you: answer".to_owned();
-        let then = waits::then(&handoff["waiting_for"][0]).unwrap_or("–".to_owned());
-        return vec![id, text, between, waits, since, until(handoff, now), then];
+        let wait = &handoff["waiting_for"][0];
+        let then = waits::then(wait).unwrap_or("–".to_owned());
+        // Any of several workers may claim an answer, so the wait need not name the caller.
+        let (waits, until) = match wait["for"][0].as_str() {
+            Some("claim") => ("you: claim", "–".to_owned()),
+            Some(_) | None => ("you: answer", until(handoff, now)),
+        };
+        return vec![id, text, between, waits.to_owned(), since, until, then];
     }
     let text = |name: &str| handoff[name].as_str().unwrap_or("–").to_owned();
     let all = handoff["waiting_for"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -125,6 +130,24 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    /// A question that waits for a human, and an answer that waits for a worker.
+    #[test]
+    fn a_question_says_what_the_caller_does_next() {
+        let now = "2026-01-01T00:00:00.000Z".parse().unwrap();
+        let until = "2026-01-01T00:15:00Z";
+        for (action, expected) in
+            [("answer", ["you: answer", "in 15 min"]), ("claim", ["you: claim", "–"])]
+        {
+            let question = json!({
+                "kind": "question", "question_id": "q", "text": "Refund?", "asker": "bot",
+                "to": "hana", "asked_at": "2025-12-31T23:59:00Z", "until": until,
+                "waiting_for": [{ "who": "worker", "for": [action], "until": null }],
+            });
+            let row = row(&question, None, now);
+            assert_eq!([row[3].as_str(), &row[5]], expected);
+        }
+    }
 
     /// The limit of a recall comes before that of its stage.
     #[test]

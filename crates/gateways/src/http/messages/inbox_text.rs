@@ -60,6 +60,10 @@ fn text(inbox: &InboxView) -> String {
     if let Some(waiting) = &inbox.waiting_for_you {
         add_waiting(&mut text, waiting, inbox);
     }
+    if let Some(n_questions @ 1..) = inbox.n_questions_for_you {
+        let how = "GET /v1/questions?waiting_for=me";
+        let _ = writeln!(text, "\nquestions that wait for you: {n_questions}; {how}");
+    }
     match &inbox.next_cursor {
         Some(cursor) => {
             let _ = writeln!(text, "\nend of this page; more with cursor={cursor}");

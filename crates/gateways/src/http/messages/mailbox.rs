@@ -24,6 +24,7 @@ use crate::http::messages::inbox_text;
 use crate::http::messages::notices::{self, HandoffInBrief, NoticesView};
 use crate::http::messages::state::Messages;
 use crate::http::messages::view::{MessageView, message_of, view, views};
+use crate::http::questions::list as questions;
 use crate::http::shared::auth::Asker;
 use crate::http::shared::cursors;
 use crate::http::shared::input::{Named, Nothing, QueryParameters, Write};
@@ -111,6 +112,10 @@ pub struct InboxView {
     /// Whether there may be more: `GET /v1/handoffs?waiting_for=me` finds all, page by page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more_wait_for_you: Option<bool>,
+    /// How many questions and confirmations of sessions wait for you, each counted up to 50: `GET
+    /// /v1/questions?waiting_for=me` shows them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub n_questions_for_you: Option<usize>,
 }
 
 /// How many messages are in the caller's mailboxes, and how many it may still send.
@@ -128,6 +133,9 @@ pub struct MailboxStatus {
     pub waiting_for_you: usize,
     /// Whether there may be more: `GET /v1/handoffs?waiting_for=me` finds all, page by page.
     pub more_wait_for_you: bool,
+    /// Questions and confirmations of sessions that wait for you, each counted up to 50: `GET
+    /// /v1/questions?waiting_for=me` shows them.
+    pub questions_for_you: usize,
     pub direct_sends_left: u64,
     pub broadcasts_left: u64,
     pub payload_bytes_max: usize,
@@ -302,6 +310,7 @@ pub async fn inbox(
         waiting_for_you: None,
         n_waiting_for_you: None,
         more_wait_for_you: None,
+        n_questions_for_you: None,
     };
     if before.is_none() && input.status.is_none() {
         let waiting = notices::waiting(&gateway, &asker, IN_BRIEF_MAX).await?;
@@ -314,6 +323,7 @@ pub async fn inbox(
         view.more_wait_for_you = Some(waiting.has_more());
         view.n_waiting_for_you = Some(waiting.n_found);
         view.waiting_for_you = Some(waiting.in_brief);
+        view.n_questions_for_you = Some(questions::n_waiting_for(&gateway, &asker).await?);
     }
     Ok(match input.format.unwrap_or_else(|| accepted(&headers)) {
         Format::Json => Json(view).into_response(),
@@ -342,6 +352,7 @@ pub async fn status(
         notices: notices.about.len(),
         waiting_for_you: waiting.n_found,
         more_wait_for_you: waiting.may_be_more,
+        questions_for_you: questions::n_waiting_for(&gateway, &asker).await?,
         direct_sends_left: left(&gateway.sending.direct),
         broadcasts_left: left(&gateway.sending.broadcasts),
         payload_bytes_max: PAYLOAD_BYTES_MAX,

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::view::{QuestionView, question_of, question_view};
-use super::waiting::{ApprovalView, ConfirmationView, approvals, confirmations};
+use super::waiting::{ApprovalView, ConfirmationView, SHOWN_MAX, approvals, confirmations};
 use crate::http::shared::auth::Asker;
 use crate::http::shared::cursors;
 use crate::http::shared::gateway::Gateway;
@@ -21,7 +21,8 @@ use crate::http::shared::problem::Problem;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListInput {
-    /// `me`: all that a human of the caller's name can answer, the oldest question first.
+    /// `me`: all that a human of the caller's name can answer, the oldest question first, and the
+    /// answers that the caller can go on with.
     #[serde(default)]
     #[schemars(transform = form::exactly("me"))]
     pub waiting_for: Option<String>,
@@ -47,7 +48,7 @@ pub struct ListInput {
 pub struct ListedView {
     #[serde(flatten)]
     pub item: ListedItem,
-    /// How to answer it: the method and the path.
+    /// How to answer it, or to go on with its answer: the method and the path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_at: Option<String>,
 }
@@ -75,7 +76,29 @@ pub async fn list(
     }
 }
 
-/// Approvals and confirmations are on the first page.
+/// How many questions and confirmations wait for the caller, each counted up to [`SHOWN_MAX`].
+/// Approvals are counted with the handoffs.
+pub async fn n_waiting_for(gateway: &Gateway, asker: &Asker) -> Result<usize, Problem> {
+    let access = gateway.engine.access();
+    let asked = access.questions_waiting_for(&asker.caller, None, SHOWN_MAX).await?;
+    let n_confirmations = confirmations(gateway, asker).await?.len();
+    Ok(asked.items.len() + n_confirmations)
+}
+
+/// The answers that the caller may go on with, and no worker has claimed.
+async fn to_claim(gateway: &Gateway, asker: &Asker) -> Result<Vec<ListedView>, Problem> {
+    let Some(agent) = asker.caller.agent() else { return Ok(Vec::new()) };
+    let waits = |question: &Question| question.waits_for_claim_by(agent);
+    let access = gateway.engine.access();
+    let page = access.questions(&asker.caller, None, SHOWN_MAX, waits).await?;
+    let shown = page.items.iter().filter_map(question_of).map(|(id, question)| {
+        let answer_at = Some(format!("POST /v1/questions/{id}/claim"));
+        ListedView { answer_at, ..listed(question) }
+    });
+    Ok(shown.collect())
+}
+
+/// Approvals, confirmations, and answers that the caller may go on with are on the first page.
 async fn waiting(
     gateway: &Gateway,
     asker: &Asker,
@@ -95,6 +118,7 @@ async fn waiting(
     if after.is_none() {
         items.extend(approvals(gateway, asker).await?);
         items.extend(confirmations(gateway, asker).await?);
+        items.extend(to_claim(gateway, asker).await?);
     }
     let access = gateway.engine.access();
     let page = access.questions_waiting_for(&asker.caller, after, limit).await?;

@@ -273,6 +273,12 @@ async fn every_answer_says_what_a_question_waits_for() {
     }
     let notices = ok(&desk.dana, Call::get("/v1/notices")).await;
     assert_eq!(notices["questions"][0]["waiting_for"], open);
+    for (client, n_questions) in [(&desk.hana, 1), (&desk.bot, 0)] {
+        let status = ok(client, Call::get("/v1/acp/status")).await;
+        assert_eq!(status["questions_for_you"], n_questions);
+        let inbox = ok(client, Call::get("/v1/acp/inbox")).await;
+        assert_eq!(inbox["n_questions_for_you"], n_questions);
+    }
     let id = asked["question_id"].as_str().expect("an id");
     let events = format!("/v1/events?stream=question/{id}&after=0");
     let mut live = Stream::open(&desk.bot, &events, None).await;
@@ -286,7 +292,20 @@ async fn every_answer_says_what_a_question_waits_for() {
     assert_eq!(answered["waiting_for"], unclaimed);
     let notices = ok(&worker, Call::get("/v1/notices")).await;
     assert_eq!(notices["questions"][0]["waiting_for"], unclaimed);
+    // Those who may claim it find it among what waits for them, until one of them does.
+    let found = async |client: &Client| {
+        let listed = ok(client, Call::get("/v1/questions?waiting_for=me")).await;
+        let items = listed["items"].as_array().expect("a list").iter();
+        items.map(|item| item["answer_at"].clone()).collect::<Vec<_>>()
+    };
+    let claim_at = json!(format!("POST /v1/questions/{id}/claim"));
+    for (client, expected) in
+        [(&desk.bot, vec![claim_at.clone()]), (&worker, vec![claim_at]), (&desk.hana, vec![])]
+    {
+        assert_eq!(found(client).await, expected);
+    }
     let claim = ok(&worker, Call::post(at(&asked, "/claim"), json!({}))).await;
+    assert!(found(&worker).await.is_empty() && found(&desk.bot).await.is_empty());
     let wait = &claim["question"]["waiting_for"][0];
     assert_eq!((&wait["who"], &wait["for"]), (&json!("agent:w1"), &json!(["finish", "renew"])));
     assert_eq!((&wait["until"], &wait["then"]), (&claim["until"], &json!("claim_lapses")));
