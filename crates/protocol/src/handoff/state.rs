@@ -367,6 +367,16 @@ impl Handoff {
             Handoff::Made(made) => made.notes.clone(),
         }
     }
+
+    /// Whether any stage was overdue, or a recall.
+    pub fn has_escalated(&self) -> bool {
+        match self {
+            Handoff::Draft(_) | Handoff::Discarded { .. } => false,
+            Handoff::Made(made) => {
+                made.notes.iter().any(|note| matches!(note, Note::Escalation(_)))
+            }
+        }
+    }
 }
 
 impl Made {

@@ -8,7 +8,6 @@ use super::{
 use crate::conversation::{self, Conversation};
 use crate::file::references;
 use crate::handoff::command::Looked;
-use crate::handoff::state::Note;
 use crate::handoff::workq::Workq;
 use crate::handoff::{self, Handoff, Stage, derive};
 use crate::ids::{AgentId, HandoffId};
@@ -341,7 +340,7 @@ pub(super) fn outcome(state: &State, events: &[Event]) -> Outcome {
     let mut outcome = match state {
         State::Handoff(handoff) => Outcome {
             status: Some(handoff.status()),
-            escalated: handoff.notes().iter().any(|note| matches!(note, Note::Escalation(_))),
+            escalated: handoff.has_escalated(),
             workq: handoff.workq_status(),
             ..Outcome::default()
         },

@@ -356,16 +356,43 @@ async fn a_sender_hears_of_an_escalation_where_there_is_no_coordinator() {
         [("carol", &[][..], &["T-1: escalated"][..]), ("dora", &["--role", "coordinator"], &[])]
     {
         let server = Server::start();
-        let alice = server.agent("alice");
-        server.agent("bob");
+        let [alice, bob] = ["alice", "bob"].map(|name| server.agent(name));
         server.token(name, more);
         let mut asked = offer("T-1", "bob");
         asked["sla"] = json!({ "proposed": "1s" });
-        ok(&alice, Call::post("/v1/handoffs", asked)).await;
+        let id = ok(&alice, Call::post("/v1/handoffs", asked)).await["handoff_id"].clone();
         let overdue = Call::get("/v1/handoffs?overdue=true");
         while ok(&alice, overdue.clone()).await["items"][0]["waiting_for"][1].is_null() {}
         assert_eq!(told(&alice).await, expected, "with {name}");
+        // It stays true when the next stage is in time.
+        act(&bob, id.as_str().expect("an id"), "accept", json!({})).await;
+        let query = json!({ "action": "query", "handoff_id": id });
+        let shown = ok(&bob, Call::post("/v1/acp/handoff", query)).await;
+        assert_eq!(shown["metadata"]["escalation_triggered"], true);
     }
+}
+
+/// The agent that first sent a task is told how it goes on, and not asked for what it may not do.
+#[tokio::test]
+async fn only_the_sender_of_a_reassigned_task_is_asked_to_confirm() {
+    let server = Server::start();
+    let [alice, bob, carl] = ["alice", "bob", "carl"].map(|name| server.agent(name));
+    let lead = server.with_token(&server.token("lead", &["--role", "coordinator"]));
+    let mut asked = offer("T-1", "bob");
+    asked["policy"] = json!({ "requires_verifier": true });
+    let first = ok(&alice, Call::post("/v1/handoffs", asked)).await["handoff_id"].clone();
+    let first = first.as_str().expect("an id");
+    for action in ["accept", "activate"] {
+        act(&bob, first, action, json!({})).await;
+    }
+    let instead = json!({ "to_agent": "carl", "why": "bob is away" });
+    let next = act(&lead, first, "reassign", instead).await["new_handoff_id"].clone();
+    read(&alice).await;
+    for action in ["accept", "activate", "complete"] {
+        act(&carl, next.as_str().expect("an id"), action, json!({})).await;
+    }
+    assert_eq!(told(&alice).await, ["T-1: accepted, activated"]);
+    assert!(inbox_text(&bob, "").await.contains("confirmation_wanted"), "the sender is asked");
 }
 
 /// A mailbox keeps the handoffs that moved last and says that it is full. Pages have no gaps and no

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 
 use protocol::handoff::Status;
 use protocol::handoff::event::Event as HandoffEvent;
+use protocol::handoff::notice_kind::NoticeKind;
 use protocol::handoff::notices::{Form, Notice, absent_owner, notices};
 use protocol::handoff::waits::Waiter;
 use protocol::ids::{AgentId, HandoffId};
@@ -28,7 +29,8 @@ struct Others {
 }
 
 impl Concerned {
-    /// What these agents are told of an event: the same as the sender of the handoff.
+    /// What these agents are told of an event: the same as the sender of the handoff, but for what
+    /// it is asked to do.
     pub fn notices(&self, handoff: HandoffId, event: &HandoffEvent, actor: &str) -> Vec<Notice> {
         let Some(others) = self.of.get(&handoff) else { return Vec::new() };
         let (from, to) = event.parties();
@@ -42,7 +44,9 @@ impl Concerned {
         for agent in first_sender.into_iter().chain(owner).filter(is_other) {
             // The actor need not be told, but it may be the sender.
             all.extend(notices(event, "system").into_iter().filter_map(|notice| {
-                let is_told = notice.to == Waiter::Agent(from.clone());
+                // Only the sender itself may confirm.
+                let is_told = notice.to == Waiter::Agent(from.clone())
+                    && notice.kind != NoticeKind::ConfirmationWanted;
                 let form = match notice.form {
                     Form::Derived | Form::Message => Form::Derived,
                     Form::WithoutCoordinators => Form::WithoutCoordinators,

@@ -410,7 +410,7 @@ fn verdicts(handoff: &HandoffView, history: &[EntryView]) -> AcpMetadata {
         verification_passed: checks("passed"),
         verification_failed: checks("failed"),
         workq_status: handoff.workq_status,
-        escalation_triggered: handoff.waiting_for.iter().any(|wait| wait.then == "escalated"),
+        escalation_triggered: handoff.has_escalated,
         warnings: Vec::new(),
     }
 }

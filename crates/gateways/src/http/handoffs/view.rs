@@ -78,6 +78,9 @@ pub struct HandoffView {
     pub context: Option<HandoffContext>,
     /// Rejections, escalations and the closure, oldest first.
     pub resolution_notes: Vec<Value>,
+    /// Whether any stage was overdue. It is among the notes, in their own form.
+    #[serde(skip)]
+    pub has_escalated: bool,
     /// How many entries the ledger has about it.
     pub position: u64,
 }
@@ -182,6 +185,7 @@ pub fn handoff(
         workq_status: state.workq_status().as_str(),
         context: workq::context(state.workq_status()),
         resolution_notes: state.notes().iter().map(note).collect(),
+        has_escalated: state.has_escalated(),
         position: item.position,
     })
 }

@@ -223,7 +223,8 @@ fn told() -> String {
                     allow it is an approver,\nand any reviewer or coordinator other than the owner \
                     is a verifier. The owner is that of a task that\nanother agent proposes. From \
                     then on it is told what the sender is told, as is the agent that first\nsent a \
-                    task which a coordinator reassigned during the work.\n\n"
+                    task which a coordinator reassigned during the work; neither is asked to \
+                    confirm.\n\n"
             .to_owned();
     page.push_str(&header("event", &["sender", "target", "others"]));
     for (name, all) in notices_by_event() {
