@@ -343,7 +343,10 @@ fn describe_conflict(task_id: &TaskId, conflict: &Conflict) -> String {
             "task `{task_id}` has changed hands as often as it may (chain: {})",
             arrows(chain)
         ),
-        Conflict::Withheld => format!("task `{task_id}` is not the sender's to hand on now"),
+        Conflict::Withheld => format!(
+            "task `{task_id}` is not the sender's to hand on now; if yours is another task of that \
+             name, give it another `task_id`"
+        ),
     }
 }
 

@@ -142,20 +142,23 @@ fn recalled(made: &Made) -> Option<Wait> {
     let recall = made.recall.as_ref()?;
     let then = if recall.escalated { Then::Escalated } else { Then::Escalates };
     let until = Some(recall.until);
-    let parts = to_take_back(made);
-    let actions: &'static [&'static str] = match made.stage {
-        Stage::Activated(_) if !parts.is_empty() => &["withdraw", "recall"],
+    let mut parts = to_take_back(made);
+    let owner = Waiter::Agent(made.terms.to.clone());
+    let (who, actions): (_, &'static [&'static str]) = match made.stage {
+        Stage::Activated(_) if !parts.is_empty() => (owner, &["withdraw", "recall"]),
         // The owner has asked for all of them, and waits for them as the handoff does.
-        Stage::Activated(_) if has_open_parts(made) => return None,
-        Stage::Accepted(_) => &["reject", "activate"],
-        Stage::Activated(_) | Stage::Completing(_) => &["reject", "complete"],
+        Stage::Activated(_) if has_open_parts(made) => {
+            parts.clone_from(&made.delegations.open);
+            (Waiter::Parts, &[])
+        }
+        Stage::Accepted(_) => (owner, &["reject", "activate"]),
+        Stage::Activated(_) | Stage::Completing(_) => (owner, &["reject", "complete"]),
         Stage::Proposed(_)
         | Stage::Validating(_)
         | Stage::Rejected { .. }
         | Stage::Completed { .. }
         | Stage::Closed { .. } => return None,
     };
-    let who = Waiter::Agent(made.terms.to.clone());
     Some(Wait { who, actions, parts, since: recall.since, until, then })
 }
 

@@ -349,7 +349,10 @@ fn the_owner_of_the_whole_takes_its_parts_back() {
     world.play("target recall h4");
     assert_eq!(shown(&world), [asked, "parts []"], "the other part is not asked back");
     world.play("target withdraw h3");
-    assert_eq!(shown(&world), ["parts []"], "the owner has asked for all parts");
+    assert_eq!(shown(&world), ["parts []"; 2], "the owner has asked for all parts");
+    let untils = waits(&world.handoffs["h1"]);
+    let untils = untils.iter().filter_map(|wait| wait.until.map(|until| until.since(wait.since)));
+    assert_eq!(untils.map(|it| it.to_string()).collect::<Vec<_>>(), ["15m", "24h"]);
     world.play("other reject h4");
     assert_eq!(shown(&world), [r#"agent:target ["reject", "complete"]"#]);
 }

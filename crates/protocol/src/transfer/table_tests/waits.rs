@@ -95,6 +95,14 @@ fn a_customer_waits_for_the_holder_or_a_person_of_a_queue() {
             ("customer request => queued support@2", "queue:support pickup since - until 1h fails"),
             ("hana answer epoch=2 => connected hana@3", "-"),
             ("customer say => connected hana@3", "agent:hana answer since 0ms until - nothing"),
+            (
+                "hana hold epoch=3 => on_hold hana@3",
+                "agent:hana resume since 0ms until 10m hold_ends",
+            ),
+            (
+                "hana resume epoch=3 => connected hana@3",
+                "agent:hana answer since 0ms until - nothing",
+            ),
         ],
     ] {
         let mut world = World::new();
