@@ -14,6 +14,7 @@ const FINAL = [4001, 4002];
  * @property {string} [session] this session only
  * @property {'beginning'} [from]
  * @property {'terse' | 'normal' | 'detailed'} [verbosity]
+ * @property {string[]} [boundaries] how text comes: `none` as it is sent; by the sentence without it
  * @property {(event: any) => void} hear each event once
  */
 
@@ -59,7 +60,7 @@ export function listen(listening) {
       tries = 0;
     } else if (message.type === 'tasuki.place') {
       place = message.resume_after;
-    } else if (message.type?.startsWith('aaep:')) {
+    } else if (/^(aaep|tasuki:question)/.test(message.type ?? '')) {
       // An open question comes again with a reply token of the new subscription, so it is told again.
       const again = message.type.includes('.awaiting.') && message.reply_token ? `:${message.reply_token}` : '';
       if (seen.add(message.event_id + again)) listening.hear(message);
@@ -91,14 +92,14 @@ export function listen(listening) {
 
 /** @param {Listening} listening @param {string} place */
 function request(listening, place) {
-  const { conversation, session, from, verbosity } = listening;
+  const { conversation, session, from, verbosity, boundaries } = listening;
   return {
     type: 'subscription.request',
     aaep_version: '1.0.0',
     subscriber_id: 'tasuki-page',
     capabilities: {
       languages: [language.value],
-      coalesce_boundaries: ['sentence'],
+      coalesce_boundaries: boundaries ?? ['sentence'],
       preferred_verbosity: verbosity ?? 'normal',
       supports_confirmation_reply: true,
       supports_clarification_reply: true,

@@ -17,7 +17,7 @@ const n_missed = signal(0);
 let timer;
 let started = false;
 
-/** Watches the connection of the page. @param {() => number} missed how many messages came in after the break */
+/** Watches the connection of the page. @param {() => number | Promise<number>} missed how many messages came in during the break */
 export function watchConnection(missed) {
   if (started) return;
   started = true;
@@ -29,13 +29,14 @@ export function watchConnection(missed) {
     } else if (state === 'again') {
       timer = setTimeout(() => (shown.value = 'again'), shown.peek() === 'offline' ? 0 : QUIET_MS);
     } else if (state === 'online' && (shown.peek() === 'again' || shown.peek() === 'offline')) {
-      // The transcript is read anew first, so that the number is true.
-      timer = setTimeout(() => {
-        n_missed.value = missed();
+      // What came in during the break is read first, so that the number is true.
+      timer = setTimeout(async () => {
+        n_missed.value = await missed();
+        if (live.state.peek() !== 'online') return;
         say(t('live_back', { n: n_missed.value }));
         shown.value = 'back';
         timer = setTimeout(() => (shown.value = 'none'), BACK_MS);
-      }, 600);
+      });
     } else if (state === 'idle' || state === 'ended') {
       shown.value = 'none';
     }

@@ -176,6 +176,7 @@ export const de = {
   write_waiting: 'Schreiben Sie etwas dazu, während Sie warten…',
   write_closed: 'Dieser Chat ist beendet.',
   message: 'Nachricht',
+  emoji: 'Emoji',
   send: 'Senden',
   too_long: 'Das ist zu lang für eine Nachricht. Senden Sie es in Teilen.',
   bot_name: '{name}, Bot',

@@ -184,6 +184,7 @@ export const en = {
   write_waiting: 'Add something while you wait…',
   write_closed: 'This chat has ended.',
   message: 'Message',
+  emoji: 'Emoji',
   send: 'Send',
   too_long: 'This is too long for one message. Send it in parts.',
   bot_name: '{name}, bot',
