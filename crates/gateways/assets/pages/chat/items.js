@@ -1,0 +1,93 @@
+// The transcript as a list of things to show: messages, dividers where the holder changes, days.
+/** @typedef {{ kind: 'customer' | 'agent' | 'system', agentId?: string, agentName?: string }} From */
+/** @typedef {{ number: number, from: From, parts?: any[], at: string, erased?: boolean }} ChatMessage */
+/**
+ * @typedef {{ key: string, at: string, number: number } & (
+ *   | { is: 'message', message: ChatMessage, follows: boolean }
+ *   | { is: 'divider', kind: 'passed' | 'waiting' | 'person' | 'hold' | 'back' | 'done', word: import('../core/words.js').Key,
+ *       values: Record<string, string>, also?: import('../core/words.js').Key }
+ *   | { is: 'waited', ms: number }
+ *   | { is: 'rating', transfer: string, name: string }
+ *   | { is: 'failed', transfer: string }
+ *   | { is: 'day' })} Item
+ */
+
+/** Messages of one speaker within this time share one line below. */
+const TOGETHER_MS = 120_000;
+
+/**
+ * @param {ChatMessage[]} messages in their order
+ * @param {{ asked: string[], closed: boolean }} about the transfers that this customer asked for here; whether the conversation is over
+ * @returns {Item[]}
+ */
+export function itemsOf(messages, { asked, closed }) {
+  /** @type {Item[]} */
+  const items = [];
+  /** @type {Story} */
+  const story = { asked: '', person: '', own: asked, last: closed ? messages.at(-1)?.number : undefined };
+  let day = '';
+  messages.forEach((message, at) => {
+    const today = new Date(message.at).toDateString();
+    const begins = today !== day && (day !== '' || today !== new Date().toDateString());
+    if (begins) items.push({ is: 'day', key: `d${message.number}`, at: message.at, number: message.number });
+    day = today;
+    const moves = (message.parts ?? []).filter((part) => part.type === 'agent-transfer');
+    for (const part of moves) items.push(...dividers(part, message, story));
+    if (message.from.kind === 'system' && !message.erased) return;
+    const next = messages[at + 1];
+    items.push({ is: 'message', key: `m${message.number}`, at: message.at, number: message.number, message, follows: sameSpeaker(message, next) });
+  });
+  return items;
+}
+
+/** @typedef {{ asked: string, person: string, own: string[], last?: number }} Story */
+
+/** @param {ChatMessage} one @param {ChatMessage | undefined} next */
+const sameSpeaker = (one, next) =>
+  next !== undefined &&
+  next.from.kind === one.from.kind &&
+  next.from.agentId === one.from.agentId &&
+  Date.parse(next.at) - Date.parse(one.at) < TOGETHER_MS &&
+  next.from.kind !== 'system';
+
+/** @param {any} part @param {ChatMessage} message @param {Story} story @returns {Item[]} */
+function dividers(part, message, story) {
+  const { at, number } = message;
+  const base = { at, number, key: `h${number}` };
+  // Nobody answers after the end.
+  const to = number === story.last ? '' : (part.toAgent?.agentName ?? '');
+  const answers = { ...base, is: /** @type {const} */ ('divider'), key: `a${number}`, kind: /** @type {const} */ ('passed'), word: /** @type {const} */ ('answers_now'), values: { name: to } };
+  switch (part.status) {
+    case 'requested': {
+      story.asked = at;
+      const word = story.own.includes(part.transferId) ? 'you_asked' : 'person_asked';
+      return [{ ...base, is: 'divider', kind: 'waiting', word, values: {} }];
+    }
+    case 'queued':
+      story.asked = at;
+      return [{ ...base, is: 'divider', kind: 'waiting', word: 'waits_in_line', values: {} }];
+    case 'connected': {
+      const name = part.targetAgent?.agentName ?? '';
+      story.person = name;
+      /** @type {Item[]} */
+      const items = [];
+      if (story.asked) items.push({ ...base, is: 'waited', key: `w${number}`, ms: Date.parse(at) - Date.parse(story.asked) });
+      story.asked = '';
+      return [...items, { ...base, is: 'divider', kind: 'person', word: 'is_here', values: { name }, also: 'a_person' }];
+    }
+    case 'completed':
+      if (!part.transferId)
+        return part.handoffType === 'user_selection' ? [{ ...answers, word: 'you_chose', kind: 'passed' }] : [answers];
+      return [
+        { ...base, is: 'divider', kind: 'done', word: story.person ? 'settled' : 'settled_nobody', values: { name: story.person } },
+        { ...base, is: 'rating', key: `r${number}`, transfer: part.transferId, name: story.person },
+        ...(to ? [answers] : []),
+      ];
+    case 'failed':
+      return [{ ...base, is: 'divider', kind: 'back', word: 'nobody_free', values: {} }, { ...base, is: 'failed', key: `f${number}`, transfer: part.transferId }, ...(to ? [answers] : [])];
+    case 'cancelled':
+      return [{ ...base, is: 'divider', kind: 'back', word: 'you_left_line', values: {} }, ...(to ? [answers] : [])];
+    default:
+      return to ? [answers] : [];
+  }
+}

@@ -1,0 +1,99 @@
+// Who is signed in in this tab. A browser may hold several sign-ins; each has a slot, and a tab belongs to one of them.
+import { computed, signal } from './html.js';
+import { get, post, Problem, signedOut } from './api.js';
+import { kept, slot } from './kept.js';
+
+/**
+ * @typedef {object} Who
+ * @property {string} principal `customer:…`, `agent:hana` or `operator:root`
+ * @property {'customer' | 'human' | 'worker' | 'operator'} kind
+ * @property {string} id
+ * @property {string} name
+ * @property {string[]} roles
+ * @property {string} teamspace
+ * @property {string | null} conversation_id
+ * @property {boolean} demo
+ * @property {string} expires_at
+ */
+
+/** @typedef {'asking' | 'in' | 'out' | 'unreachable'} SignIn */
+
+/** @type {import('./html.js').Signal<Who | null>} */
+export const who = signal(null);
+
+/** @type {import('./html.js').Signal<SignIn>} */
+const asked = signal('asking');
+
+/** Whether this tab is signed in. @type {import('./html.js').ReadonlySignal<SignIn>} */
+export const signIn = computed(() => (signedOut.value ? 'out' : asked.value));
+
+/** Why the last link did not work, as a code of the server; empty if there is nothing to say. */
+export const linkProblem = signal('');
+
+/** Takes a link out of the URL, exchanges it, and asks who is signed in. Call it once, first. */
+export async function begin() {
+  const link = new URLSearchParams(location.hash.slice(1)).get('link');
+  if (link !== null) {
+    history.replaceState(null, '', location.pathname + location.search);
+    const problem = await enter({ link });
+    if (!problem) return;
+    linkProblem.value = problem.code;
+  }
+  await ask();
+}
+
+/** Asks the server who is signed in in this tab. */
+export async function ask() {
+  asked.value = 'asking';
+  try {
+    accept(await get('/v1/sign-in'));
+  } catch (problem) {
+    asked.value = problem instanceof Problem && problem.status === 401 ? 'out' : 'unreachable';
+  }
+}
+
+/** Asks without changing the page while it waits; `false` only if the server says so. */
+export async function stillSignedIn() {
+  try {
+    await get('/v1/sign-in');
+    return true;
+  } catch (problem) {
+    const out = problem instanceof Problem && problem.status === 401;
+    if (out) signedOut.value = true;
+    return !out;
+  }
+}
+
+/** @param {string} token @returns {Promise<Problem | null>} */
+export const enterWithToken = (token) => enter({ token });
+
+/** Signs out, and clears what this browser holds for this sign-in. */
+export async function signOut() {
+  await post('/v1/sign-ins/end').catch((problem) => {
+    if (!(problem instanceof Problem) || problem.status !== 401) throw problem;
+  });
+  kept.clear();
+  slot.clear();
+  who.value = null;
+  asked.value = 'out';
+}
+
+/** @param {{ link: string } | { token: string }} secret @returns {Promise<Problem | null>} */
+async function enter(secret) {
+  try {
+    accept(await post('/v1/sign-ins', secret));
+    return null;
+  } catch (problem) {
+    if (problem instanceof Problem) return problem;
+    throw problem;
+  }
+}
+
+/** @param {Who & { slot?: string }} answer */
+function accept({ slot: given, ...rest }) {
+  if (given) slot.write(given);
+  who.value = rest;
+  signedOut.value = false;
+  linkProblem.value = '';
+  asked.value = 'in';
+}
