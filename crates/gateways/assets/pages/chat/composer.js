@@ -59,7 +59,7 @@ export function ChatComposer({ chat, ready }) {
             <${Field} id="message" label=${placeholder.replace(/…$/, '')} value=${text} onInput=${write} onSend=${send} placeholder=${placeholder} describedby="below-field"
               onPaste=${(/** @type {ClipboardEvent} */ event) => event.clipboardData?.files.length && (event.preventDefault(), files.add(event.clipboardData.files))} />
             <${EmojiButton} onChoose=${insert} />
-            <button type="submit" class="chat-send" aria-label=${t('send')} title=${t('send')} disabled=${!ready || busy || (!text.trim() && files.list.every((one) => !one.name))}><${Icon} name="arrow" /></button>
+            <button type="submit" class="chat-send" aria-label=${t('send')} title=${t('send')} disabled=${busy}><${Icon} name="arrow" /></button>
           </div>
         </form>
         <p class="below-field" id="below-field">${below(holder)}</p>

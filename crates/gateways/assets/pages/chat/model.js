@@ -33,6 +33,8 @@ export function openChat(id) {
   const typist = signal(null);
   /** Messages that came in during the last break. */
   let caughtUp = Promise.resolve(0);
+  /** The last message before the break, while there is one. @type {number | undefined} */
+  let before;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let typingTimer;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -43,7 +45,11 @@ export function openChat(id) {
   const announcer = Announcer({ names, transfer });
   const work = working(id, { announcer, holder });
   const waiting = outbox(id, {
-    sent: (one, { number }) => add([{ number, from: { kind: 'customer' }, parts: one.body.parts, at: new Date().toISOString() }]),
+    sent(one, { number }) {
+      // The event of the message may come before this answer, and knows more: the paths of files.
+      if (messages.value.some((other) => other.number === number)) return;
+      add([{ number, from: { kind: 'customer' }, parts: one.body.parts, at: new Date().toISOString() }]);
+    },
     failed: (one) => announcer.notSent(one.text),
   });
 
@@ -98,9 +104,11 @@ export function openChat(id) {
   /** After a break: what is new, and how much of it others said. */
   async function catchUp() {
     await readState();
-    const fresh = add(await readAfter(messages.value.at(-1)?.number ?? 0));
+    const from = before ?? messages.value.at(-1)?.number ?? 0;
+    add(await readAfter(from));
+    before = undefined;
     waiting.flush();
-    return fresh.filter((one) => one.from.kind === 'agent').length;
+    return messages.value.filter((one) => one.number > from && one.from.kind === 'agent').length;
   }
 
   /** @param {any} event */
@@ -111,7 +119,8 @@ export function openChat(id) {
         typist.value = null;
         work.said(data);
       }
-      if (fresh.length && state.value === 'ready') announcer.message(data);
+      // After a break their number is said instead.
+      if (fresh.length && state.value === 'ready' && before === undefined) announcer.message(data);
     }
     if (event !== 'conversation.said') readSoon();
   }
@@ -131,6 +140,9 @@ export function openChat(id) {
     if (on) typingTimer = setTimeout(() => (typist.value = null), ttl_ms);
   }
 
+  const stopWatching = live.state.subscribe((connection) => {
+    if (connection === 'again' || connection === 'offline') before ??= messages.peek().at(-1)?.number;
+  });
   const stop = live.follow({
     conversation: id,
     event: hear,
@@ -157,6 +169,7 @@ export function openChat(id) {
     },
     close() {
       stop();
+      stopWatching();
       work.close();
       waiting.close();
       clearTimeout(readTimer);

@@ -56,7 +56,8 @@ export function working(conversation, { announcer, holder }) {
     const id = `${event.session_id}:${event.output_id ?? ''}`;
     const last = streams.value.find((one) => one.id === id);
     const name = nameOf(event);
-    const whole = (last?.text ?? '') + event.chunk;
+    // A listener that comes late gets the text so far as one piece from the beginning.
+    const whole = event.position === 0 ? event.chunk : (last?.text ?? '') + event.chunk;
     const next = { id, session: event.session_id, agent: event.producer.agent_id, name, at: last?.at ?? event.timestamp, text: whole, complete: event.complete };
     streams.value = [...streams.value.filter((one) => one.id !== id), next].slice(-STREAMS_MAX);
     if (!readers.has(id)) readers.set(id, bySentence((sentence) => announcer.sentence(name, sentence)));
