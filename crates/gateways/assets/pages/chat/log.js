@@ -35,7 +35,7 @@ export function Log({ chat }) {
   const inOrder = steps.value.length ? shown.sort((a, b) => Date.parse(a.at) - Date.parse(b.at)) : shown;
   return html`
     <div class="log-frame">
-      <section class="log" ref=${follow.log} tabindex="0" aria-label=${t('messages')} data-region onScroll=${follow.onScroll}>
+      <section class="log" id="messages" ref=${follow.log} tabindex="0" aria-label=${t('messages')} data-region onScroll=${follow.onScroll}>
         <div class="column log-column">
           ${(messages[0]?.number ?? 1) > 1 && html`<div class="log-earlier"><${Button} onClick=${() => follow.keep(chat.earlier)}>${t('earlier')}<//></div>`}
           <ol class="log-list">

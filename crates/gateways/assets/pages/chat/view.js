@@ -28,7 +28,7 @@ function OpenChat({ who, id }) {
   const state = chat.state.value;
   return html`
     <div class="chat">
-      <a class="skip" href="#message" onClick=${toField}>${t('skip_to_chat')}</a>
+      <a class="skip" href=${`#${holder?.kind === 'nobody' ? 'messages' : 'message'}`} onClick=${toTarget}>${t('skip_to_chat')}</a>
       <${Head} who=${who} chat=${chat} />
       <${WhoAnswers} chat=${chat} />
       <div class="chat-strip"><${ConnectionStrip} /></div>
@@ -41,7 +41,8 @@ function OpenChat({ who, id }) {
 }
 
 /** A link would change the URL, which belongs to sign-in links. @param {Event} event */
-function toField(event) {
+function toTarget(event) {
   event.preventDefault();
-  document.getElementById('message')?.focus();
+  const { hash } = /** @type {HTMLAnchorElement} */ (event.currentTarget);
+  document.getElementById(hash.slice(1))?.focus();
 }

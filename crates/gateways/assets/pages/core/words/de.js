@@ -198,7 +198,7 @@ export const de = {
   end_chat_after: 'Danach können Sie hier nicht mehr schreiben. Was gesagt wurde, bleibt.',
   keep_chatting: 'Weiter chatten',
   chat_ended: 'Der Chat ist beendet',
-  ended_hint: 'Dieser Chat ist beendet. Sie können ihn noch lesen.',
+  ended_hint: 'Sie können ihn noch lesen.',
   person_any_time: 'Sie können jederzeit mit einem Menschen sprechen.',
   close_page: 'Sie können diese Seite schließen und wiederkommen. Sie bleiben in der Warteschlange.',
   you_asked: 'Sie haben um einen Menschen gebeten',

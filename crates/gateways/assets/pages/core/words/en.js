@@ -206,7 +206,7 @@ export const en = {
   end_chat_after: 'You cannot write here any more afterwards. What was said stays.',
   keep_chatting: 'Keep chatting',
   chat_ended: 'The chat has ended',
-  ended_hint: 'This chat has ended. You can still read it.',
+  ended_hint: 'You can still read it.',
   person_any_time: 'You can ask for a person at any time.',
   close_page: 'You can close this page and come back. You stay in line.',
   you_asked: 'You asked for a person',
