@@ -67,7 +67,7 @@ export function ChatComposer({ chat, ready }) {
     </footer>`;
 }
 
-/** @param {import('./model.js').Holder | null} holder */
+/** @param {import('./holder.js').Holder | null} holder */
 function below(holder) {
   if (holder?.kind === 'bot') return `${t('bot_can_be_wrong', { bot: holder.name })} ${t('person_any_time')}`;
   return holder?.kind === 'queue' ? t('close_page') : '';

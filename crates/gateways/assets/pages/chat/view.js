@@ -6,7 +6,7 @@ import { ConnectionStrip, watchConnection } from '../parts/strip.js';
 import { ChatComposer } from './composer.js';
 import { Head, WhoAnswers } from './head.js';
 import { Log } from './log.js';
-import { openChat } from './model.js';
+import { Chat } from './model.js';
 
 /** @param {{ who: import('../core/who.js').Who }} props */
 export function ChatPage({ who }) {
@@ -17,7 +17,7 @@ export function ChatPage({ who }) {
 
 /** @param {{ who: import('../core/who.js').Who, id: string }} props */
 function OpenChat({ who, id }) {
-  const chat = useMemo(() => openChat(id), [id]);
+  const chat = useMemo(() => new Chat(id), [id]);
   useEffect(() => chat.close, [chat]);
   useEffect(() => watchConnection(chat.missed), [chat]);
   const holder = chat.holder.value;
