@@ -8,6 +8,8 @@ import { t } from '../core/words.js';
 const READ_OUT_MAX = 3;
 const FLOOD_MS = 4_000;
 const TYPING_EVERY_MS = 20_000;
+/** A longer text is read in the transcript, not in one breath. */
+const TEXT_MAX = 600;
 
 /**
  * @param {{ names: import('../core/html.js').ReadonlySignal<Map<string, { name: string, person: boolean }>>, transfer: import('../core/html.js').Signal<any> }} chat
@@ -31,7 +33,7 @@ export function Announcer({ names, transfer }) {
       recent = [...recent.filter((at) => Date.now() - at < FLOOD_MS), Date.now()];
       const name = from.agentName ?? '';
       if (recent.length > READ_OUT_MAX) say(t('live_many', { n: recent.length, name }), `many.${name}`);
-      else say(t('live_message', { name, text }));
+      else say(t('live_message', { name, text: text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX)}…` : text }));
     },
     /** @param {string} name @param {string} text */
     sentence: (name, text) => say(t('live_message', { name, text })),

@@ -59,7 +59,7 @@ export function ChatComposer({ chat, ready }) {
             <${Field} id="message" label=${placeholder.replace(/…$/, '')} value=${text} onInput=${write} onSend=${send} placeholder=${placeholder} describedby="below-field"
               onPaste=${(/** @type {ClipboardEvent} */ event) => event.clipboardData?.files.length && (event.preventDefault(), files.add(event.clipboardData.files))} />
             <${EmojiButton} onChoose=${insert} />
-            <button type="submit" class="chat-send" aria-label=${t('send')} title=${t('send')} disabled=${!ready || busy || (!text.trim() && files.list.every((one) => !one.name))}><${Icon} name="arrow" /></button>
+            <button type="submit" class="chat-send" aria-label=${t('send')} title=${t('send')} disabled=${busy}><${Icon} name="arrow" /></button>
           </div>
         </form>
         <p class="below-field" id="below-field">${below(holder)}</p>
@@ -67,7 +67,7 @@ export function ChatComposer({ chat, ready }) {
     </footer>`;
 }
 
-/** @param {import('./model.js').Holder | null} holder */
+/** @param {import('./holder.js').Holder | null} holder */
 function below(holder) {
   if (holder?.kind === 'bot') return `${t('bot_can_be_wrong', { bot: holder.name })} ${t('person_any_time')}`;
   return holder?.kind === 'queue' ? t('close_page') : '';

@@ -68,7 +68,7 @@ export function WhoAnswers({ chat }) {
     </section>`;
 }
 
-/** @param {import('./model.js').Holder} holder @param {import('./model.js').Chat} chat */
+/** @param {import('./holder.js').Holder} holder @param {import('./model.js').Chat} chat */
 function about(holder, chat) {
   if (holder.kind === 'bot') return t('answers_role');
   if (holder.kind === 'person') return t(holder.hold ? 'person_hold' : 'person_here');

@@ -24,7 +24,7 @@ export function itemsOf(messages, { asked, closed }) {
   /** @type {Item[]} */
   const items = [];
   /** @type {Story} */
-  const story = { asked: '', person: '', own: asked, last: closed ? messages.at(-1)?.number : undefined };
+  const story = { asked: '', person: '', own: asked, last: closed ? messages.at(-1)?.number : undefined, waits: undefined };
   let day = '';
   messages.forEach((message, at) => {
     const today = new Date(message.at).toDateString();
@@ -32,7 +32,13 @@ export function itemsOf(messages, { asked, closed }) {
     if (begins) items.push({ is: 'day', key: `d${message.number}`, at: message.at, number: message.number });
     day = today;
     const moves = (message.parts ?? []).filter((part) => part.type === 'agent-transfer');
-    for (const part of moves) items.push(...dividers(part, message, story));
+    for (const part of moves) {
+      const fresh = dividers(part, message, story);
+      // "You waited" says what "You asked for a person" said, so it takes its place.
+      if (fresh[0]?.is === 'waited' && story.waits) items.splice(items.indexOf(story.waits), 1, /** @type {Item} */ (fresh.shift()));
+      story.waits = fresh.find((one) => one.is === 'divider' && one.kind === 'waiting') ?? (part.status === 'connected' ? undefined : story.waits);
+      items.push(...fresh);
+    }
     if (message.from.kind === 'system' && !message.erased) return;
     const next = messages[at + 1];
     items.push({ is: 'message', key: `m${message.number}`, at: message.at, number: message.number, message, follows: sameSpeaker(message, next) });
@@ -40,7 +46,7 @@ export function itemsOf(messages, { asked, closed }) {
   return items;
 }
 
-/** @typedef {{ asked: string, person: string, own: string[], last?: number }} Story */
+/** @typedef {{ asked: string, person: string, own: string[], last?: number, waits?: Item }} Story */
 
 /** @param {ChatMessage} one @param {ChatMessage | undefined} next */
 const sameSpeaker = (one, next) =>
@@ -86,7 +92,7 @@ function dividers(part, message, story) {
     case 'failed':
       return [{ ...base, is: 'divider', kind: 'back', word: 'nobody_free', values: {} }, { ...base, is: 'failed', key: `f${number}`, transfer: part.transferId }, ...(to ? [answers] : [])];
     case 'cancelled':
-      return [{ ...base, is: 'divider', kind: 'back', word: 'you_left_line', values: {} }, ...(to ? [answers] : [])];
+      return [{ ...base, is: 'divider', kind: 'back', word: 'you_left_line', values: { name: to }, also: to ? 'answers_now' : undefined }];
     default:
       return to ? [answers] : [];
   }

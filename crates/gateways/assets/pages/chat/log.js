@@ -28,14 +28,14 @@ export function Log({ chat }) {
   useEffect(() => void readAsked(chat), [chat]);
   const follow = useFollowing(chat, [messages, waiting, streams.value, steps.value, chat.typist.value, chat.work.questions.value, chat.holder.value, chat.transfer.value]);
   const shown = [
-    ...items.map((item) => ({ at: item.at, key: item.key, node: html`<${ItemView} item=${item} chat=${chat} lastOwn=${lastOwn} />` })),
+    ...broken(items, steps.value).map((item) => ({ at: item.at, key: item.key, node: html`<${ItemView} item=${item} chat=${chat} lastOwn=${lastOwn} />` })),
     ...steps.value.map((step) => ({ at: step.at, key: `s${step.id}`, node: html`<${Work} text=${step.text} done=${step.done} />` })),
   ];
   // Steps stand where they happened; the messages keep their order by number.
   const inOrder = steps.value.length ? shown.sort((a, b) => Date.parse(a.at) - Date.parse(b.at)) : shown;
   return html`
     <div class="log-frame">
-      <section class="log" ref=${follow.log} tabindex="0" aria-label=${t('messages')} data-region onScroll=${follow.onScroll}>
+      <section class="log" id="messages" ref=${follow.log} tabindex="0" aria-label=${t('messages')} data-region onScroll=${follow.onScroll}>
         <div class="column log-column">
           ${(messages[0]?.number ?? 1) > 1 && html`<div class="log-earlier"><${Button} onClick=${() => follow.keep(chat.earlier)}>${t('earlier')}<//></div>`}
           <ol class="log-list">
@@ -53,6 +53,19 @@ export function Log({ chat }) {
 }
 
 /**
+ * A step between two messages of one speaker breaks their group.
+ * @param {import('./items.js').Item[]} items @param {import('./working.js').Step[]} steps
+ */
+function broken(items, steps) {
+  if (steps.length === 0) return items;
+  const times = steps.map((step) => Date.parse(step.at));
+  return items.map((item, n) => {
+    const [from, to] = [Date.parse(item.at), Date.parse(items[n + 1]?.at ?? item.at)];
+    return item.is === 'message' && item.follows && times.some((at) => at >= from && at <= to) ? { ...item, follows: false } : item;
+  });
+}
+
+/**
  * Keeps the end in view while one is there, keeps the place otherwise, and counts what came meanwhile.
  * @param {import('./model.js').Chat} chat @param {unknown[]} inputs
  */
@@ -60,38 +73,51 @@ function useFollowing(chat, inputs) {
   const log = useRef(/** @type {HTMLElement | null} */ (null));
   const atEnd = useRef(true);
   const [seen, setSeen] = useState(chat.messages.peek().at(-1)?.number ?? 0);
-  const last = chat.messages.value.at(-1);
+  const n_waiting = chat.waiting.items.value.length;
+  const waited = useRef(n_waiting);
   const toEnd = () => {
     if (!log.current) return;
     atEnd.current = true;
-    log.current.scrollTop = log.current.scrollHeight;
+    const box = scroller(log.current);
+    box.scrollTop = box.scrollHeight;
     setSeen(chat.messages.peek().at(-1)?.number ?? 0);
   };
+  const onScroll = () => {
+    if (!log.current) return;
+    const { scrollTop, scrollHeight, clientHeight } = scroller(log.current);
+    const near = scrollHeight - scrollTop - clientHeight < NEAR_PX;
+    atEnd.current = near;
+    if (near) setSeen(chat.messages.peek().at(-1)?.number ?? 0);
+  };
   useLayoutEffect(() => {
-    if (atEnd.current || last?.from.kind === 'customer') toEnd();
+    // One's own message is always shown.
+    if (atEnd.current || n_waiting > waited.current) toEnd();
+    waited.current = n_waiting;
   }, inputs);
   useEffect(() => {
     const element = log.current;
     if (!element) return;
     // A picture that loads, or a composer that grows, must not push the end out of view.
-    const watch = new ResizeObserver(() => atEnd.current && (element.scrollTop = element.scrollHeight));
+    const watch = new ResizeObserver(() => {
+      const box = scroller(element);
+      if (atEnd.current) box.scrollTop = box.scrollHeight;
+    });
     watch.observe(element);
     if (element.firstElementChild) watch.observe(element.firstElementChild);
-    return () => watch.disconnect();
+    addEventListener('scroll', onScroll, { passive: true });
+    return () => {
+      watch.disconnect();
+      removeEventListener('scroll', onScroll);
+    };
   }, []);
   return {
     log,
     toEnd,
     n_new: atEnd.current ? 0 : chat.messages.value.filter((one) => one.number > seen && one.from.kind === 'agent').length,
-    onScroll() {
-      const { scrollTop, scrollHeight, clientHeight } = /** @type {HTMLElement} */ (log.current);
-      const near = scrollHeight - scrollTop - clientHeight < NEAR_PX;
-      if (near && seen !== last?.number) setSeen(last?.number ?? 0);
-      atEnd.current = near;
-    },
+    onScroll,
     /** @param {() => Promise<void>} load */
     async keep(load) {
-      const element = /** @type {HTMLElement} */ (log.current);
+      const element = scroller(/** @type {HTMLElement} */ (log.current));
       const below = element.scrollHeight - element.scrollTop;
       await load().catch(() => {});
       requestAnimationFrame(() => (element.scrollTop = element.scrollHeight - below));
@@ -99,13 +125,16 @@ function useFollowing(chat, inputs) {
   };
 }
 
+/** In a very flat window the page scrolls instead of the log. @param {HTMLElement} log */
+const scroller = (log) => (getComputedStyle(log).overflowY === 'visible' ? /** @type {HTMLElement} */ (document.scrollingElement) : log);
+
 /** @param {{ item: import('./items.js').Item, chat: import('./model.js').Chat, lastOwn?: number }} props */
 function ItemView({ item, chat, lastOwn }) {
   switch (item.is) {
     case 'message':
       return html`<${Said} item=${item} chat=${chat} last=${item.number === lastOwn} />`;
     case 'divider':
-      return html`<${HolderDivider} kind=${item.kind} strong=${t(item.word, item.values)} text=${item.also && t(item.also)} slides=${Date.now() - Date.parse(item.at) < 3000} />`;
+      return html`<${HolderDivider} kind=${item.kind} strong=${t(item.word, item.values)} text=${item.also && t(item.also, item.values)} slides=${Date.now() - Date.parse(item.at) < 3000} />`;
     case 'waited':
       return html`<${HolderDivider} kind="passed" icon="clock" strong=${t('you_waited', { t: spoken(item.ms) })} />`;
     case 'day':

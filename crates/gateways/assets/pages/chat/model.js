@@ -2,9 +2,10 @@
 import { batch, computed, signal } from '../core/html.js';
 import { get } from '../core/api.js';
 import * as live from '../core/live.js';
-import { outbox } from '../core/outbox.js';
+import { Outbox } from '../core/outbox.js';
 import { Announcer } from './announcer.js';
-import { working } from './working.js';
+import { holderOf, namesOf } from './holder.js';
+import { Working } from './working.js';
 
 /** Messages of the first page, and of each earlier one. */
 const PAGE = 60;
@@ -13,193 +14,173 @@ const PAGE_MAX = 200;
 const READ_AFTER_MS = 60;
 
 /** @typedef {import('./items.js').ChatMessage} ChatMessage */
-/** @typedef {{ agentId: string, agentName: string, holds?: boolean }} Agent */
-/** @typedef {ReturnType<typeof openChat>} Chat */
+/** @typedef {import('./holder.js').Agent} Agent */
+/** @typedef {import('./holder.js').Holder} Holder */
 
-/** @param {string} id of the conversation */
-export function openChat(id) {
-  const path = `/v1/conversations/${encodeURIComponent(id)}`;
+export class Chat {
   /** @type {import('../core/html.js').Signal<any>} */
-  const conversation = signal(null);
-  /** @type {import('../core/html.js').Signal<any>} */
-  const transfer = signal(null);
-  /** @type {import('../core/html.js').Signal<Agent[]>} */
-  const agents = signal([]);
+  conversation = signal(null);
+  /** @type {import('../core/html.js').Signal<any>} the last request for a person */
+  transfer = signal(null);
+  /** @type {import('../core/html.js').Signal<Agent[]>} whom the customer may choose */
+  agents = signal([]);
   /** @type {import('../core/html.js').Signal<ChatMessage[]>} in the order of their numbers */
-  const messages = signal([]);
+  messages = signal([]);
   /** @type {import('../core/html.js').Signal<'loading' | 'ready' | 'failed'>} */
-  const state = signal('loading');
-  /** @type {import('../core/html.js').Signal<Agent | null>} */
-  const typist = signal(null);
+  state = signal('loading');
+  /** @type {import('../core/html.js').Signal<Agent | null>} who is typing */
+  typist = signal(null);
+  names = computed(() => namesOf(this.messages.value, this.agents.value, this.transfer.value));
+  holder = computed(() => holderOf(this.conversation.value, this.transfer.value, this.names.value));
+
   /** Messages that came in during the last break. */
-  let caughtUp = Promise.resolve(0);
+  #caughtUp = Promise.resolve(0);
+  /** The last message before the break, while there is one. @type {number | undefined} */
+  #before;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let typingTimer;
+  #typingTimer;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let readTimer;
+  #readTimer;
+  #announcer;
+  #stops;
 
-  const names = computed(() => namesOf(messages.value, agents.value, transfer.value));
-  const holder = computed(() => holderOf(conversation.value, transfer.value, names.value));
-  const announcer = Announcer({ names, transfer });
-  const work = working(id, { announcer, holder });
-  const waiting = outbox(id, {
-    sent: (one, { number }) => add([{ number, from: { kind: 'customer' }, parts: one.body.parts, at: new Date().toISOString() }]),
-    failed: (one) => announcer.notSent(one.text),
-  });
-
-  /** @param {ChatMessage[]} fresh @returns {ChatMessage[]} those that were not known */
-  function add(fresh) {
-    const known = new Map(messages.value.map((one) => [one.number, one]));
-    const added = fresh.filter((one) => !known.has(one.number));
-    for (const one of fresh) known.set(one.number, one);
-    messages.value = [...known.values()].sort((a, b) => a.number - b.number);
-    return added;
+  /** @param {string} id of the conversation */
+  constructor(id) {
+    this.id = id;
+    this.path = `/v1/conversations/${encodeURIComponent(id)}`;
+    this.#announcer = Announcer(this);
+    this.work = new Working(id, { announcer: this.#announcer, holder: this.holder });
+    this.waiting = new Outbox(id, {
+      sent: (one, answer) => this.#sent(one, answer),
+      failed: (one) => this.#announcer.notSent(one.text),
+    });
+    const stopWatching = live.state.subscribe((connection) => {
+      if (connection === 'again' || connection === 'offline') this.#before ??= this.messages.peek().at(-1)?.number;
+    });
+    const stop = live.follow({
+      conversation: id,
+      event: (event) => this.#hear(event),
+      frame: (frame) => this.#hearFrame(frame),
+      ready: (first) => (first ? this.#begin() : (this.#caughtUp = this.#catchUp().catch(() => 0))),
+    });
+    this.#stops = [stop, stopWatching];
   }
 
-  async function readState() {
-    const [about, choice] = await Promise.all([get(path), get(`${path}/agents`).catch(() => ({ items: [] }))]);
+  /** How many messages of others came in during the last break. */
+  missed = () => this.#caughtUp;
+
+  again = () => {
+    this.state.value = 'loading';
+    this.#begin();
+  };
+
+  /** Loads the page of messages before the first that is shown. */
+  earlier = async () => {
+    const first = this.messages.value[0]?.number ?? 1;
+    const after = Math.max(0, first - 1 - PAGE);
+    const page = await get(`${this.path}/messages`, { after, limit: first - 1 - after });
+    this.#add(page.items);
+  };
+
+  close = () => {
+    for (const stop of this.#stops) stop();
+    this.work.close();
+    this.waiting.close();
+    clearTimeout(this.#readTimer);
+  };
+
+  /** Reads who holds the conversation, and whom the customer may choose. */
+  async read() {
+    const [about, choice] = await Promise.all([get(this.path), get(`${this.path}/agents`).catch(() => ({ items: [] }))]);
     const asked = about.transfer_id ? await get(`/v1/transfers/${encodeURIComponent(about.transfer_id)}`).catch(() => null) : null;
     batch(() => {
-      conversation.value = about;
-      agents.value = choice.items;
-      transfer.value = asked;
+      this.conversation.value = about;
+      this.agents.value = choice.items;
+      this.transfer.value = asked;
     });
-    announcer.place();
+    this.#announcer.place();
   }
 
-  function readSoon() {
-    clearTimeout(readTimer);
-    readTimer = setTimeout(() => readState().catch(() => {}), READ_AFTER_MS);
+  #readSoon() {
+    clearTimeout(this.#readTimer);
+    this.#readTimer = setTimeout(() => this.read().catch(() => {}), READ_AFTER_MS);
+  }
+
+  async #begin() {
+    try {
+      await this.read();
+      this.#add(await this.#readAfter(Math.max(0, (this.conversation.value.n_messages ?? 0) - PAGE)));
+      this.state.value = 'ready';
+    } catch {
+      if (this.state.value !== 'ready') this.state.value = 'failed';
+    }
+  }
+
+  /** After a break: reads what is new, and counts what others said. */
+  async #catchUp() {
+    if (this.state.value !== 'ready') await this.#begin();
+    else await this.read();
+    const from = this.#before ?? this.messages.value.at(-1)?.number ?? 0;
+    this.#add(await this.#readAfter(from));
+    this.#before = undefined;
+    this.waiting.flush();
+    return this.messages.value.filter((one) => one.number > from && one.from.kind === 'agent').length;
   }
 
   /** @param {number} after @returns {Promise<ChatMessage[]>} */
-  async function readAfter(after) {
+  async #readAfter(after) {
     /** @type {ChatMessage[]} */
     const all = [];
     for (let from = after; ; ) {
-      const page = await get(`${path}/messages`, { after: from, limit: PAGE_MAX });
+      const page = await get(`${this.path}/messages`, { after: from, limit: PAGE_MAX });
       all.push(...page.items);
       if (page.next_cursor === undefined || page.next_cursor === null || page.items.length === 0) return all;
       from = page.items.at(-1).number;
     }
   }
 
-  async function begin() {
-    try {
-      await readState();
-      const after = Math.max(0, (conversation.value.n_messages ?? 0) - PAGE);
-      add(await readAfter(after));
-      state.value = 'ready';
-    } catch {
-      if (state.value !== 'ready') state.value = 'failed';
-    }
+  /** @param {ChatMessage[]} fresh @returns {ChatMessage[]} those that were not known */
+  #add(fresh) {
+    const known = new Map(this.messages.value.map((one) => [one.number, one]));
+    const added = fresh.filter((one) => !known.has(one.number));
+    for (const one of fresh) known.set(one.number, one);
+    this.messages.value = [...known.values()].sort((a, b) => a.number - b.number);
+    return added;
   }
 
-  /** After a break: what is new, and how much of it others said. */
-  async function catchUp() {
-    await readState();
-    const fresh = add(await readAfter(messages.value.at(-1)?.number ?? 0));
-    waiting.flush();
-    return fresh.filter((one) => one.from.kind === 'agent').length;
+  /** @param {import('../core/outbox.js').Waiting} one @param {{ number: number }} answer */
+  #sent(one, { number }) {
+    // The event of the message may come before this answer, and knows more: the paths of files.
+    if (this.messages.value.some((other) => other.number === number)) return;
+    this.#add([{ number, from: { kind: 'customer' }, parts: one.body.parts, at: new Date().toISOString() }]);
   }
 
   /** @param {any} event */
-  function hear({ event, data }) {
+  #hear({ event, data }) {
     if (data?.number !== undefined) {
-      const fresh = add([data]);
+      const fresh = this.#add([data]);
       if (data.from.kind === 'agent') {
-        typist.value = null;
-        work.said(data);
+        this.typist.value = null;
+        this.work.said(data);
       }
-      if (fresh.length && state.value === 'ready') announcer.message(data);
+      // After a break their number is said instead.
+      if (fresh.length && this.state.value === 'ready' && this.#before === undefined) this.#announcer.message(data);
     }
-    if (event !== 'conversation.said') readSoon();
+    if (event !== 'conversation.said') this.#readSoon();
   }
 
   /** @param {any} frame */
-  function hearFrame(frame) {
-    if (frame.typing) return typing(frame.typing);
-    if (frame.type === 'handoff.status') readSoon();
+  #hearFrame(frame) {
+    if (frame.typing) this.#typing(frame.typing);
+    else if (frame.type === 'handoff.status') this.#readSoon();
   }
 
   /** @param {any} frame */
-  function typing({ from, on, ttl_ms }) {
+  #typing({ from, on, ttl_ms }) {
     if (from.kind !== 'agent') return;
-    clearTimeout(typingTimer);
-    if (on && typist.value === null) announcer.typing(from.agentName);
-    typist.value = on ? from : null;
-    if (on) typingTimer = setTimeout(() => (typist.value = null), ttl_ms);
+    clearTimeout(this.#typingTimer);
+    if (on && this.typist.value === null) this.#announcer.typing(from.agentName);
+    this.typist.value = on ? from : null;
+    if (on) this.#typingTimer = setTimeout(() => (this.typist.value = null), ttl_ms);
   }
-
-  const stop = live.follow({
-    conversation: id,
-    event: hear,
-    frame: hearFrame,
-    ready(first) {
-      if (first) begin();
-      else caughtUp = catchUp().catch(() => 0);
-    },
-  });
-
-  return {
-    id, path, conversation, transfer, agents, messages, state, typist, names, holder, work, waiting,
-    missed: () => caughtUp,
-    again() {
-      state.value = 'loading';
-      begin();
-    },
-    read: readState,
-    async earlier() {
-      const first = messages.value[0]?.number ?? 1;
-      const after = Math.max(0, first - 1 - PAGE);
-      const page = await get(`${path}/messages`, { after, limit: first - 1 - after });
-      add(page.items);
-    },
-    close() {
-      stop();
-      work.close();
-      waiting.close();
-      clearTimeout(readTimer);
-    },
-  };
-}
-
-/** @param {ChatMessage[]} messages @param {Agent[]} agents @param {any} transfer */
-function namesOf(messages, agents, transfer) {
-  /** @type {Map<string, { name: string, person: boolean }>} */
-  const names = new Map();
-  const put = (/** @type {any} */ agent, person = false) => {
-    if (!agent?.agentId) return;
-    names.set(agent.agentId, { name: agent.agentName || agent.agentId, person: person || names.get(agent.agentId)?.person === true });
-  };
-  for (const agent of agents) put(agent);
-  for (const { from, parts } of messages) {
-    if (from.kind === 'agent') put(from);
-    for (const part of parts ?? []) {
-      if (part.type !== 'agent-transfer') continue;
-      put(part.fromAgent);
-      put(part.toAgent);
-      put(part.targetAgent, part.status === 'connected');
-    }
-  }
-  put(transfer?.agent, true);
-  return names;
-}
-
-/**
- * Who answers now, as the head shows it.
- * @typedef {{ kind: 'bot' | 'person' | 'queue' | 'nobody', id: string, name: string, hold?: boolean, rings?: boolean }} Holder
- */
-
-/** @param {any} conversation @param {any} transfer @param {Map<string, { name: string, person: boolean }>} names @returns {Holder | null} */
-function holderOf(conversation, transfer, names) {
-  if (!conversation) return null;
-  const { holder: id, status } = conversation;
-  const name = names.get(id)?.name ?? id;
-  if (status === 'closed') return { kind: 'nobody', id, name };
-  const asked = transfer?.status ?? conversation.transfer_status;
-  if (asked === 'connected' || asked === 'on_hold') return { kind: 'person', id, name, hold: asked === 'on_hold' };
-  if (asked === 'requested' || asked === 'queued' || asked === 'ringing')
-    return { kind: 'queue', id, name: transfer?.agent?.agentName ?? name, rings: asked === 'ringing' };
-  return { kind: names.get(id)?.person ? 'person' : 'bot', id, name };
 }

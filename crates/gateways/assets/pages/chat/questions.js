@@ -51,10 +51,13 @@ const asked = (action) => (/[?？؟]\s*$/.test(action) ? action : `${action}?`);
 
 /** @param {any} event @param {number} left */
 function deadline(event, left) {
-  const values = { t: spoken(Math.max(0, left)) };
+  const values = { t: calm(left) };
   if (event.default_decision === 'accept') return t('no_answer_default', values);
   return event.default_decision === 'reject' ? t('no_answer_nothing', values) : t('answer_within', values);
 }
+
+/** Whole minutes until the last one, so that the line does not tick. @param {number} left */
+const calm = (left) => spoken(left > 60_000 ? Math.ceil(left / 60_000) * 60_000 : Math.max(0, left));
 
 /** The verbs are the producer's own where they fit on a button. @param {{ event: any, answer: (what: any, mine: string) => void }} props */
 function YesNo({ event, answer }) {
@@ -106,7 +109,7 @@ function usePrompt(question, open, left, heading, text) {
   useEffect(() => {
     if (!open) return;
     const { default_decision, consequence = '' } = question.event;
-    const words = { agent: question.agent, action: text.replace(/[?？؟]\s*$/, ''), consequence, t: spoken(Math.max(0, left)) };
+    const words = { agent: question.agent, action: text.replace(/[?？؟]\s*$/, ''), consequence, t: calm(left) };
     alert(t(default_decision === 'reject' ? 'live_asks_no' : 'live_asks', words), question.id);
     const active = document.activeElement;
     const writes = (active instanceof HTMLTextAreaElement || active instanceof HTMLInputElement) && active.value !== '';

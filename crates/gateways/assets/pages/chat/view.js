@@ -6,7 +6,7 @@ import { ConnectionStrip, watchConnection } from '../parts/strip.js';
 import { ChatComposer } from './composer.js';
 import { Head, WhoAnswers } from './head.js';
 import { Log } from './log.js';
-import { openChat } from './model.js';
+import { Chat } from './model.js';
 
 /** @param {{ who: import('../core/who.js').Who }} props */
 export function ChatPage({ who }) {
@@ -17,7 +17,7 @@ export function ChatPage({ who }) {
 
 /** @param {{ who: import('../core/who.js').Who, id: string }} props */
 function OpenChat({ who, id }) {
-  const chat = useMemo(() => openChat(id), [id]);
+  const chat = useMemo(() => new Chat(id), [id]);
   useEffect(() => chat.close, [chat]);
   useEffect(() => watchConnection(chat.missed), [chat]);
   const holder = chat.holder.value;
@@ -28,7 +28,7 @@ function OpenChat({ who, id }) {
   const state = chat.state.value;
   return html`
     <div class="chat">
-      <a class="skip" href="#message" onClick=${toField}>${t('skip_to_chat')}</a>
+      <a class="skip" href=${`#${holder?.kind === 'nobody' ? 'messages' : 'message'}`} onClick=${toTarget}>${t('skip_to_chat')}</a>
       <${Head} who=${who} chat=${chat} />
       <${WhoAnswers} chat=${chat} />
       <div class="chat-strip"><${ConnectionStrip} /></div>
@@ -41,7 +41,8 @@ function OpenChat({ who, id }) {
 }
 
 /** A link would change the URL, which belongs to sign-in links. @param {Event} event */
-function toField(event) {
+function toTarget(event) {
   event.preventDefault();
-  document.getElementById('message')?.focus();
+  const { hash } = /** @type {HTMLAnchorElement} */ (event.currentTarget);
+  document.getElementById(hash.slice(1))?.focus();
 }

@@ -32,7 +32,7 @@ export function WaitingCard({ chat }) {
     ${callingBack.value && html`<${CallbackDialog} chat=${chat} bot=${bot} />`}`;
 }
 
-/** @param {import('./model.js').Holder} holder @param {any} transfer */
+/** @param {import('./holder.js').Holder} holder @param {any} transfer */
 function title(holder, transfer) {
   if (holder.rings) return t('ringing_card', { name: holder.name });
   return transfer.queue_position ? t('number_in_line', { n: transfer.queue_position }) : t('no_place');

@@ -15,114 +15,130 @@ const STREAMS_MAX = 4;
  *   outcome?: 'accepted' | 'rejected' | 'answered' | 'unanswered' | 'withdrawn' | 'over' }} Question
  */
 
-/**
- * @param {string} conversation
- * @param {{ announcer: ReturnType<typeof import('./announcer.js').Announcer>, holder: import('../core/html.js').ReadonlySignal<any> }} chat
- */
-export function working(conversation, { announcer, holder }) {
+export class Working {
   /** @type {import('../core/html.js').Signal<Stream[]>} */
-  const streams = signal([]);
+  streams = signal([]);
   /** @type {import('../core/html.js').Signal<Step[]>} */
-  const steps = signal([]);
+  steps = signal([]);
   /** @type {import('../core/html.js').Signal<Question[]>} */
-  const questions = signal([]);
+  questions = signal([]);
   /** @type {Map<string, ReturnType<typeof bySentence>>} */
-  const readers = new Map();
+  #readers = new Map();
+  #chat;
+  #ear;
 
-  /** @type {Record<string, (event: any) => void>} */
-  const heard = {
-    'aaep:agent.output.streaming': stream,
-    'aaep:agent.tool.invoked': (event) => step(event, false),
-    'aaep:agent.tool.completed': (event) => step(event, true),
-    'aaep:agent.awaiting.confirmation': (event) => ask(event, 'confirm'),
-    'aaep:agent.awaiting.clarification': (event) => ask(event, 'clarify'),
-    'aaep:agent.session.completed': over,
-    'aaep:agent.session.cancelled': over,
-    'aaep:agent.session.errored': over,
-    'tasuki:question.settled': settled,
-  };
+  /**
+   * @param {string} conversation
+   * @param {{ announcer: ReturnType<typeof import('./announcer.js').Announcer>, holder: import('../core/html.js').ReadonlySignal<any> }} chat
+   */
+  constructor(conversation, chat) {
+    this.#chat = chat;
+    this.#ear = listen({ conversation, boundaries: ['none'], hear: (event) => this.#hear(event) });
+  }
 
-  const ear = listen({
-    conversation,
-    boundaries: ['none'],
-    hear(event) {
-      // The server announces changes of hands as `tasuki`; the chat knows them from its own events.
-      if (event.producer?.agent_id !== 'tasuki') heard[event.type]?.(event);
-    },
-  });
+  close = () => this.#ear.close();
+
+  /** The message itself is there: it takes the place of what was streamed. @param {import('./items.js').ChatMessage} message */
+  said({ from }) {
+    this.streams.value = this.streams.value.filter((one) => one.agent !== from.agentId);
+    this.steps.value = this.steps.value.filter((one) => one.done);
+  }
+
+  /**
+   * @param {Question} question @param {import('../core/aaep.js').Answer} answer @param {string} mine what the card then says
+   * @returns {boolean} whether there is a connection to send it
+   */
+  answer(question, answer, mine) {
+    const sent = this.#ear.answer(question.event, answer);
+    if (sent) this.#change(question.id, { mine });
+    return sent;
+  }
+
+  /** @param {Question} question */
+  dismiss(question) {
+    this.questions.value = this.questions.value.filter((one) => one.id !== question.id);
+  }
+
+  /** @param {Question} question */
+  timeOut(question) {
+    this.#change(question.id, { outcome: 'over' });
+  }
 
   /** @param {any} event */
-  function stream(event) {
+  #hear(event) {
+    // The server announces changes of hands as `tasuki`; the chat knows them from its own events.
+    if (event.producer?.agent_id === 'tasuki' && event.type.startsWith('aaep:')) return;
+    switch (event.type) {
+      case 'aaep:agent.output.streaming': return this.#stream(event);
+      case 'aaep:agent.tool.invoked': return this.#step(event, false);
+      case 'aaep:agent.tool.completed': return this.#step(event, true);
+      case 'aaep:agent.awaiting.confirmation': return this.#ask(event, 'confirm');
+      case 'aaep:agent.awaiting.clarification': return this.#ask(event, 'clarify');
+      case 'aaep:agent.session.completed':
+      case 'aaep:agent.session.cancelled':
+      case 'aaep:agent.session.errored': return this.#over(event);
+      case 'tasuki:question.settled': return this.#settled(event);
+    }
+  }
+
+  /** @param {any} event */
+  #stream(event) {
     const id = `${event.session_id}:${event.output_id ?? ''}`;
-    const last = streams.value.find((one) => one.id === id);
-    const name = nameOf(event);
-    const whole = (last?.text ?? '') + event.chunk;
+    const last = this.streams.value.find((one) => one.id === id);
+    const name = this.#nameOf(event);
+    // A listener that comes late gets the text so far as one piece from the beginning.
+    const whole = event.position === 0 ? event.chunk : (last?.text ?? '') + event.chunk;
     const next = { id, session: event.session_id, agent: event.producer.agent_id, name, at: last?.at ?? event.timestamp, text: whole, complete: event.complete };
-    streams.value = [...streams.value.filter((one) => one.id !== id), next].slice(-STREAMS_MAX);
-    if (!readers.has(id)) readers.set(id, bySentence((sentence) => announcer.sentence(name, sentence)));
-    readers.get(id)?.(whole, event.complete);
+    this.streams.value = [...this.streams.value.filter((one) => one.id !== id), next].slice(-STREAMS_MAX);
+    if (!this.#readers.has(id)) this.#readers.set(id, bySentence((sentence) => this.#chat.announcer.sentence(name, sentence)));
+    this.#readers.get(id)?.(whole, event.complete);
     if (event.complete) {
-      announcer.streamed(whole);
-      readers.delete(id);
+      this.#chat.announcer.streamed(whole);
+      this.#readers.delete(id);
     }
   }
 
   /** @param {any} event @param {boolean} done */
-  function step(event, done) {
+  #step(event, done) {
     const text = event.summary_normal ?? event.summary_terse;
     if (!text) return;
     const id = `${event.session_id}:${event.tool_call_id ?? event.event_id}`;
-    const at = steps.value.find((one) => one.id === id)?.at ?? event.timestamp;
-    steps.value = [...steps.value.filter((one) => one.id !== id), { id, session: event.session_id, at, text, done }].slice(-STEPS_MAX);
+    const at = this.steps.value.find((one) => one.id === id)?.at ?? event.timestamp;
+    this.steps.value = [...this.steps.value.filter((one) => one.id !== id), { id, session: event.session_id, at, text, done }].slice(-STEPS_MAX);
   }
 
   /** @param {any} event @param {'confirm' | 'clarify'} kind */
-  function ask(event, kind) {
+  #ask(event, kind) {
     const { seconds_left, settled: ended } = event.extensions?.tasuki ?? {};
     const until = Date.now() + (seconds_left ?? event.timeout_seconds) * 1000;
-    const last = questions.value.find((one) => one.id === event.event_id);
+    const last = this.questions.value.find((one) => one.id === event.event_id);
     /** @type {Question} */
-    const next = { id: event.event_id, session: event.session_id, kind, agent: nameOf(event), event, until, mine: last?.mine };
+    const next = { id: event.event_id, session: event.session_id, kind, agent: this.#nameOf(event), event, until, mine: last?.mine };
     if (ended) next.outcome = ended === 'withdrawn' ? 'withdrawn' : 'over';
     if (ended && !last) return;
-    questions.value = last ? questions.value.map((one) => (one.id === next.id ? next : one)) : [...questions.value, next];
+    this.questions.value = last ? this.questions.value.map((one) => (one.id === next.id ? next : one)) : [...this.questions.value, next];
     if (!last && !ended) play('question');
   }
 
   /** @param {any} event */
-  function settled({ question, outcome, settled_by }) {
-    change(question, { outcome: settled_by === 'time' ? 'over' : outcome, mine: undefined });
+  #settled({ question, outcome, settled_by }) {
+    this.#change(question, { outcome: settled_by === 'time' ? 'over' : outcome, mine: undefined });
   }
 
   /** @param {any} event */
-  function over({ session_id }) {
-    streams.value = streams.value.map((one) => (one.session === session_id ? { ...one, complete: true } : one));
-    for (const one of questions.value) if (one.session === session_id && !one.outcome && !one.mine) change(one.id, { outcome: 'withdrawn' });
+  #over({ session_id }) {
+    this.streams.value = this.streams.value.map((one) => (one.session === session_id ? { ...one, complete: true } : one));
+    for (const one of this.questions.value) if (one.session === session_id && !one.outcome && !one.mine) this.#change(one.id, { outcome: 'withdrawn' });
   }
 
   /** @param {string} id @param {Partial<Question>} what */
-  const change = (id, what) => (questions.value = questions.value.map((one) => (one.id === id ? { ...one, ...what } : one)));
+  #change(id, what) {
+    this.questions.value = this.questions.value.map((one) => (one.id === id ? { ...one, ...what } : one));
+  }
 
   /** @param {any} event */
-  const nameOf = ({ producer }) => (holder.value?.id === producer.agent_id ? holder.value.name : (producer.agent_name ?? producer.agent_id));
-
-  return {
-    streams, steps, questions,
-    /** The message itself is there: it takes the place of what was streamed. @param {import('./items.js').ChatMessage} message */
-    said({ from }) {
-      streams.value = streams.value.filter((one) => one.agent !== from.agentId);
-      steps.value = steps.value.filter((one) => one.done);
-    },
-    /** @param {Question} question @param {import('../core/aaep.js').Answer} answer @param {string} mine what the card then says */
-    answer(question, answer, mine) {
-      const sent = ear.answer(question.event, answer);
-      if (sent) change(question.id, { mine });
-      return sent;
-    },
-    /** @param {Question} question */
-    dismiss: (question) => (questions.value = questions.value.filter((one) => one.id !== question.id)),
-    /** @param {Question} question */
-    timeOut: (question) => change(question.id, { outcome: 'over' }),
-    close: ear.close,
-  };
+  #nameOf({ producer }) {
+    const holder = this.#chat.holder.value;
+    return holder?.id === producer.agent_id ? holder.name : (producer.agent_name ?? producer.agent_id);
+  }
 }

@@ -28,6 +28,11 @@ export const slot = {
     put(sessionStorage, `${PREFIX}slot`, value);
     put(localStorage, `${PREFIX}slot`, value);
   },
+  /** Ties this tab to the slot it uses, whoever signs in in another tab. */
+  adopt() {
+    const mine = slot.read();
+    if (mine) put(sessionStorage, `${PREFIX}slot`, mine);
+  },
   clear() {
     const mine = slot.read();
     put(sessionStorage, `${PREFIX}slot`, null);

@@ -9,6 +9,7 @@ import { kept } from './kept.js';
 const WAITING_MAX = 100;
 /** The server keeps keys for seven days; an older message could be applied twice, so the person decides. */
 const SAFE_MS = 6 * 86_400_000;
+const RETRY_S = 5;
 
 /**
  * `waiting` for the network, `sending`, or `failed`: the server refused it.
@@ -21,99 +22,115 @@ const SAFE_MS = 6 * 86_400_000;
  * @property {string} [code] why it was refused
  */
 
-/**
- * The outbox of one conversation.
- * @param {string} conversation
- * @param {{ sent: (waiting: Waiting, answer: any) => void, failed: (waiting: Waiting) => void }} tell
- */
-export function outbox(conversation, tell) {
-  const name = `outbox.${conversation}`;
-  const path = `/v1/conversations/${encodeURIComponent(conversation)}/messages`;
-  /** @type {import('./html.js').Signal<Waiting[]>} */
-  const items = signal(load());
-  let busy = false;
+/** The outbox of one conversation. */
+export class Outbox {
+  #tell;
+  #name;
+  #path;
+  #busy = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let timer;
+  #timer;
+  #stop;
+
+  /**
+   * @param {string} conversation
+   * @param {{ sent: (waiting: Waiting, answer: any) => void, failed: (waiting: Waiting) => void }} tell
+   */
+  constructor(conversation, tell) {
+    this.#tell = tell;
+    this.#name = `outbox.${conversation}`;
+    this.#path = `/v1/conversations/${encodeURIComponent(conversation)}/messages`;
+    /** @type {import('./html.js').Signal<Waiting[]>} */
+    this.items = signal(this.#load());
+    this.#stop = kept.watch(this.#name, () => {
+      if (!this.#busy) this.items.value = this.#load();
+    });
+    addEventListener('online', this.flush);
+    this.flush();
+  }
+
+  /** @param {any} body @param {string} text @returns {Waiting | null} `null` if too many wait */
+  add(body, text) {
+    if (this.items.value.length >= WAITING_MAX) return null;
+    /** @type {Waiting} */
+    const one = { key: newKey(), body, text, at: new Date().toISOString(), state: 'waiting' };
+    this.#save([...this.items.value, one]);
+    this.flush();
+    return one;
+  }
+
+  /** Tries a refused message once more. @param {string} key */
+  again(key) {
+    this.#mark(key, { state: 'waiting', code: undefined });
+    this.flush();
+  }
+
+  /** @param {string} key */
+  drop(key) {
+    this.#save(this.items.value.filter((one) => one.key !== key));
+  }
+
+  close() {
+    removeEventListener('online', this.flush);
+    clearTimeout(this.#timer);
+    this.#stop();
+  }
+
+  /** Sends what waits, in order. */
+  flush = async () => {
+    if (this.#busy) return;
+    this.#busy = true;
+    clearTimeout(this.#timer);
+    // Another tab of the same sign-in must not send at the same time: the key would protect, but the order would not.
+    await exclusively(`${this.#name}.send`, async () => {
+      for (let one = this.#first(); one && navigator.onLine; one = this.#first()) if (!(await this.#send(one))) break;
+    });
+    this.#busy = false;
+  };
+
+  #first() {
+    return this.items.value.find((one) => one.state !== 'failed');
+  }
+
+  /** @param {Waiting} one @returns {Promise<boolean>} whether the next one may go */
+  async #send(one) {
+    this.#mark(one.key, { state: 'sending' });
+    try {
+      const answer = await post(this.#path, one.body, { key: one.key });
+      this.#tell.sent(one, answer);
+      this.drop(one.key);
+      return true;
+    } catch (problem) {
+      if (!(problem instanceof Problem)) throw problem;
+      if (problem.mayPass || problem.status === 401) {
+        this.#mark(one.key, { state: 'waiting' });
+        this.#timer = setTimeout(this.flush, (problem.retryAfter ?? RETRY_S) * 1000);
+        return false;
+      }
+      this.#mark(one.key, { state: 'failed', code: problem.code });
+      this.#tell.failed({ ...one, code: problem.code });
+      return true;
+    }
+  }
 
   /** @returns {Waiting[]} */
-  function load() {
-    return kept.read(name, []).map((/** @type {Waiting} */ one) => {
+  #load() {
+    return kept.read(this.#name, []).map((/** @type {Waiting} */ one) => {
       if (one.state === 'failed') return one;
       return Date.now() - Date.parse(one.at) > SAFE_MS ? { ...one, state: 'failed', code: 'too_old' } : { ...one, state: 'waiting' };
     });
   }
 
   /** @param {Waiting[]} next */
-  function save(next) {
-    items.value = next;
-    kept.write(name, next.length ? next : null);
+  #save(next) {
+    this.items.value = next;
+    kept.write(this.#name, next.length ? next : null);
   }
 
   /** @param {string} key @param {Partial<Waiting>} change */
-  const mark = (key, change) => save(items.value.map((one) => (one.key === key ? { ...one, ...change } : one)));
-
-  async function flush() {
-    if (busy) return;
-    busy = true;
-    clearTimeout(timer);
-    // Another tab with the same sign-in must not send at the same time; the key would protect, and the order would not.
-    await exclusively(`${name}.send`, async () => {
-      for (let one = first(); one && navigator.onLine; one = first()) if (!(await send(one))) break;
-    });
-    busy = false;
+  #mark(key, change) {
+    this.#save(this.items.value.map((one) => (one.key === key ? { ...one, ...change } : one)));
   }
-
-  const first = () => items.value.find((one) => one.state !== 'failed');
-
-  /** @param {Waiting} one @returns {Promise<boolean>} whether the next one may go */
-  async function send(one) {
-    mark(one.key, { state: 'sending' });
-    try {
-      const answer = await post(path, one.body, { key: one.key });
-      tell.sent(one, answer);
-      save(items.value.filter((other) => other.key !== one.key));
-      return true;
-    } catch (problem) {
-      if (!(problem instanceof Problem)) throw problem;
-      if (problem.mayPass || problem.status === 401) {
-        mark(one.key, { state: 'waiting' });
-        timer = setTimeout(flush, (problem.retryAfter ?? 5) * 1000);
-        return false;
-      }
-      mark(one.key, { state: 'failed', code: problem.code });
-      tell.failed({ ...one, code: problem.code });
-      return true;
-    }
-  }
-
-  addEventListener('online', flush);
-  const stop = kept.watch(name, () => busy || (items.value = load()));
-  flush();
-  return {
-    items,
-    flush,
-    /** @param {any} body @param {string} text @returns {Waiting | null} `null` if too many wait */
-    add(body, text) {
-      if (items.value.length >= WAITING_MAX) return null;
-      /** @type {Waiting} */
-      const one = { key: newKey(), body, text, at: new Date().toISOString(), state: 'waiting' };
-      save([...items.value, one]);
-      flush();
-      return one;
-    },
-    /** @param {string} key */
-    again(key) {
-      mark(key, { state: 'waiting', code: undefined });
-      flush();
-    },
-    /** @param {string} key */
-    drop: (key) => save(items.value.filter((one) => one.key !== key)),
-    close() {
-      removeEventListener('online', flush);
-      clearTimeout(timer);
-      stop();
-    },
-  };
 }
 
 /** @param {string} name @param {() => Promise<void>} run */

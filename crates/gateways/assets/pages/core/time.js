@@ -11,7 +11,9 @@ let timer;
 /** Keeps the clock ticking while the component is shown, and reads it. @param {boolean} [on] */
 export function useNow(on = true) {
   useEffect(() => (on ? watchClock() : undefined), [on]);
-  return on ? now.value : now.peek();
+  // The signal is old while nobody watched it.
+  const ticked = on ? now.value : now.peek();
+  return watchers > 0 ? ticked : Date.now();
 }
 
 /** @returns {() => void} */

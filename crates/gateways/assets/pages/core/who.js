@@ -92,6 +92,7 @@ async function enter(secret) {
 /** @param {Who & { slot?: string }} answer */
 function accept({ slot: given, ...rest }) {
   if (given) slot.write(given);
+  else slot.adopt();
   who.value = rest;
   signedOut.value = false;
   linkProblem.value = '';

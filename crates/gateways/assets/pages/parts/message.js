@@ -22,7 +22,7 @@ export const Message = ({ side = 'left', avatar, label, said, children, class: m
 
 /** A text of a message. @param {{ text: string, tone?: Tone, writing?: boolean }} props */
 export const Bubble = ({ text, tone = 'plain', writing = false }) => html`
-  <div class=${`bubble bubble-${tone}`}><${TheirBlock} text=${text} />${writing && html`<span class="cursor" aria-hidden="true"></span>`}</div>`;
+  <div class=${`bubble bubble-${tone}`}><${TheirBlock} text=${writing ? text.trimEnd() : text} end=${writing && html`<span class="cursor" aria-hidden="true"></span>`} /></div>`;
 
 export const ErasedBubble = () => html`<div class="bubble bubble-erased">${t('erased')}</div>`;
 

@@ -10,13 +10,13 @@ import { DidNotLoad } from './empty.js';
 export function SignIn({ sub = t('sign_in_sub') }) {
   return html`
     <div class="sign-in">
-      <div class="sign-in-side">
+      <aside class="sign-in-side">
         <svg viewBox="0 0 720 900" preserveAspectRatio="xMidYMid slice" aria-hidden="true" focusable="false">
           <path class="sash-band" d="M-20 642H182L357 312a56 56 0 0 1 49-30H760v96H430L262 704a64 64 0 0 1-57 34H-20z" />
           <path class="sash-thread" d="M-20 655H189L366 318a44 44 0 0 1 38-23H760M-20 724H205a50 50 0 0 0 44-27L421 365H760" />
         </svg>
         <p>${t('motto_1')}<br />${t('motto_2')}</p>
-      </div>
+      </aside>
       <main class="sign-in-main">
         <div class="sign-in-card">
           <div class="sign-in-brand"><${Mark} />${t('tasuki')}</div>

@@ -33,7 +33,7 @@ export function watchConnection(missed) {
       timer = setTimeout(async () => {
         n_missed.value = await missed();
         if (live.state.peek() !== 'online') return;
-        say(t('live_back', { n: n_missed.value }));
+        say(n_missed.value ? t('live_back', { n: n_missed.value }) : t('live_back_none'));
         shown.value = 'back';
         timer = setTimeout(() => (shown.value = 'none'), BACK_MS);
       });
@@ -45,7 +45,7 @@ export function watchConnection(missed) {
 
 export function ConnectionStrip() {
   if (shown.value === 'none') return null;
-  if (shown.value === 'back') return html`<div class="strip strip-back"><${Icon} name="check" size=${16} />${t('back_new', { n: n_missed.value })}</div>`;
+  if (shown.value === 'back') return html`<div class="strip strip-back"><${Icon} name="check" size=${16} />${n_missed.value ? t('back_new', { n: n_missed.value }) : t('back_none')}</div>`;
   if (shown.value === 'offline') return html`<div class="strip strip-offline"><${Icon} name="offline" size=${16} />${t('offline')}</div>`;
   return html`<div class="strip strip-again"><${Icon} name="again" size=${16} />${t('connecting_again')}</div>`;
 }

@@ -5,8 +5,8 @@ import { html } from '../core/html.js';
 export const Theirs = ({ text, class: more = '', cut = false }) =>
   html`<bdi dir="auto" class=${`theirs ${cut ? 'one-line' : ''} ${more}`} title=${cut ? text : undefined}>${text}</bdi>`;
 
-/** A message or another long text, with its line breaks. @param {{ text: string, class?: string }} props */
-export const TheirBlock = ({ text, class: more = '' }) => html`<div dir="auto" class=${`theirs-block ${more}`}>${text}</div>`;
+/** A message or another long text, with its line breaks. @param {{ text: string, class?: string, end?: import('../core/html.js').Child }} props */
+export const TheirBlock = ({ text, class: more = '', end }) => html`<div dir="auto" class=${`theirs-block ${more}`}>${text}${end}</div>`;
 
 /** A text for a sentence of the catalogue, so that its direction ends with it. @param {string} text */
 export const isolated = (text) => `\u2068${text}\u2069`;
