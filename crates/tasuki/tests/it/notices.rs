@@ -392,7 +392,8 @@ async fn only_the_sender_of_a_reassigned_task_is_asked_to_confirm() {
         act(&carl, next.as_str().expect("an id"), action, json!({})).await;
     }
     assert_eq!(told(&alice).await, ["T-1: accepted, activated"]);
-    assert!(inbox_text(&bob, "").await.contains("confirmation_wanted"), "the sender is asked");
+    let waiting = ok(&bob, Call::get("/v1/handoffs?waiting_for=me")).await;
+    assert_eq!(waiting["items"][0]["waiting_for"][0]["for"], json!(["confirm", "dispute"]));
 }
 
 /// A mailbox keeps the handoffs that moved last and says that it is full. Pages have no gaps and no

@@ -294,6 +294,10 @@ fn what_breaks_a_schema_is_refused_and_the_place_named() {
         if violation.value["dry_run"] == true && violation.field != "dry_run" {
             continue;
         }
+        // Without a handoff, a query asks for a list.
+        if violation.value["action"] == "query" && violation.field == "handoff_id" {
+            continue;
+        }
         let answer = world.ask(&places[&operation.id], &violation.value);
         // The rules check what a proposal needs, and may find another fault first.
         let is_other_fault = code_and_detail(&answer).1.iter().any(|said| is_relation(said));
