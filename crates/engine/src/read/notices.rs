@@ -4,6 +4,7 @@
 
 mod concerned;
 mod index;
+mod mailboxes;
 mod page;
 
 use protocol::agent::{Agent, Kind};
@@ -18,11 +19,10 @@ use crate::ports::store::{ListOf, StoreError};
 use crate::read::Read;
 use crate::read::query::LIST_ROWS_MAX;
 pub use concerned::NOTICE_CONCERNED_MAX;
-use index::TeamMailboxes;
-pub use index::{
-    About, NOTICE_ENTRIES_MAX, NOTICE_HANDOFFS_MAX, NOTICE_STEPS_MAX, NOTICE_TEAMSPACE_STEPS_MAX,
-};
+pub use index::NOTICE_ENTRIES_MAX;
 pub(crate) use index::{NoticeIndex, run};
+use mailboxes::TeamMailboxes;
+pub use mailboxes::{About, NOTICE_HANDOFFS_MAX, NOTICE_STEPS_MAX, NOTICE_TEAMSPACE_STEPS_MAX};
 pub use page::{NoticePage, Told};
 
 /// The newest agents and tokens among which a coordinator is looked for. If it is not among them,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use protocol::handoff::notice_kind::NoticeKind;
 use protocol::time::Time;
 
-use super::index::{About, NoticeStep};
+use super::mailboxes::{About, NoticeStep};
 
 /// What a caller is told, what changed first at the beginning.
 #[derive(Debug, Clone, Default)]
