@@ -9,7 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::view::{QuestionView, question_of, question_view};
-use super::waiting::{ApprovalView, ConfirmationView, SHOWN_MAX, approvals, confirmations};
+use super::waiting::{
+    ApprovalView, ConfirmationView, SHOWN_MAX, approvals, confirmations, n_confirmations,
+};
 use crate::http::shared::auth::Asker;
 use crate::http::shared::cursors;
 use crate::http::shared::gateway::Gateway;
@@ -81,8 +83,7 @@ pub async fn list(
 pub async fn n_waiting_for(gateway: &Gateway, asker: &Asker) -> Result<usize, Problem> {
     let access = gateway.engine.access();
     let asked = access.questions_waiting_for(&asker.caller, None, SHOWN_MAX).await?;
-    let n_confirmations = confirmations(gateway, asker).await?.len();
-    Ok(asked.items.len() + n_confirmations)
+    Ok(asked.items.len() + n_confirmations(gateway, asker).await?)
 }
 
 /// The answers that the caller may go on with, and no worker has claimed.

@@ -1,8 +1,9 @@
 //! What waits for a human besides questions: approvals of handoffs, and what agents ask in the
 //! sessions that they announce. Both are answered in their own ways.
 
-use aaep::machine::QuestionKind;
+use aaep::machine::{Question, QuestionKind};
 use engine::ports::store::HandoffFilter;
+use protocol::conversation::Conversation;
 use protocol::handoff::waits::{OpenFilter, Waiter, WaitingFor, waits};
 use protocol::hidden::visible;
 use protocol::ledger::Stream;
@@ -140,9 +141,9 @@ pub async fn confirmations(gateway: &Gateway, asker: &Asker) -> Result<Vec<Liste
     let mut all = Vec::new();
     for (stream, session) in sessions {
         let of = gateway.engine.sessions().conversation(&stream.teamspace, &session).await?;
-        for pending in session.machine.pending() {
-            if all.len() == SHOWN_MAX || !session.stands(pending.reply_token(), of.as_deref()) {
-                continue;
+        for pending in open(&session, of.as_deref()) {
+            if all.len() == SHOWN_MAX {
+                break;
             }
             let view = ConfirmationView {
                 session_id: session.id.to_string(),
@@ -161,6 +162,29 @@ pub async fn confirmations(gateway: &Gateway, asker: &Asker) -> Result<Vec<Liste
         }
     }
     Ok(all)
+}
+
+/// How many of them there are, without their words.
+pub async fn n_confirmations(gateway: &Gateway, asker: &Asker) -> Result<usize, Problem> {
+    let access = gateway.engine.access();
+    let mut n_open = 0;
+    for (stream, session) in access.sessions_waiting_for(&asker.caller, SHOWN_MAX).await? {
+        let of = gateway.engine.sessions().conversation(&stream.teamspace, &session).await?;
+        n_open += open(&session, of.as_deref()).count();
+    }
+    Ok(n_open.min(SHOWN_MAX))
+}
+
+/// The questions of a session that can still be answered.
+fn open<'s>(
+    session: &'s Session,
+    of: Option<&'s Conversation>,
+) -> impl Iterator<Item = &'s Question> {
+    session
+        .machine
+        .pending()
+        .iter()
+        .filter(move |pending| session.stands(pending.reply_token(), of))
 }
 
 /// The words of a question, from the event that asks.
