@@ -132,20 +132,22 @@ pub fn cancel(
     let caller = asked.context.caller;
     let asked_for_it = asked.transfer.terms.requested_by == caller.principal.to_string();
     let is_waiting = asked.transfer.answering().is_none();
+    let refused = |who| Err(Rejection::NotAllowed { action: "cancel a transfer", who });
     let may = match asked.side()? {
         Side::Customer => is_waiting,
         Side::Overseer => true,
         Side::Agent(_) if caller.is_coordinator() => true,
         Side::Agent(agent) => {
-            // A bot whose time for the answer is used up may not have the customer back.
+            let may = is_waiting && asked_for_it;
             let passed_on = asked.conversation.wait.circle(asked.context.now);
-            is_waiting && asked_for_it && !passed_on.contains(agent)
+            if may && passed_on.contains(agent) {
+                return refused("the customer or a coordinator, once a bot's time is used up,");
+            }
+            may
         }
     };
     if !may {
-        let who = "the customer or the requester, while it waits, or a coordinator; no bot whose \
-                   time for an answer is used up";
-        return Err(Rejection::NotAllowed { action: "cancel a transfer", who });
+        return refused("the customer or the requester, while it waits, or a coordinator");
     }
     asked.has_seen()?;
     let over = goes_back(asked, Outcome::Cancelled);
