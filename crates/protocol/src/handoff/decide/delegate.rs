@@ -52,7 +52,9 @@ pub fn child(state: Option<&Handoff>, child: &Child) -> Result<Decision, Rejecti
     let ended = |child, status| {
         Event::DelegationEnded(DelegationEnded { parties: parties(made), child, status })
     };
-    let is_open = |child| made.delegations.open.contains(child);
+    // A parent that has ended waits for nothing.
+    let waits_for =
+        |child| matches!(made.stage, Stage::Activated(_)) && made.delegations.open.contains(child);
     match child {
         Child::Reopened { child } => {
             check_may_reopen(made)?;
@@ -60,51 +62,25 @@ pub fn child(state: Option<&Handoff>, child: &Child) -> Result<Decision, Rejecti
             let reopened = DelegationReopened { parties: parties(made), child: *child };
             Ok(Decision::event(Event::DelegationReopened(reopened)))
         }
-        // A parent that has ended waits for nothing.
-        Child::Recalled { child } => match made.stage {
-            Stage::Activated(_) if is_open(child) => {
-                let recalled = DelegationRecalled { parties: parties(made), child: *child };
-                Ok(Decision::event(Event::DelegationRecalled(recalled)))
-            }
-            Stage::Activated(_)
-            | Stage::Proposed(_)
-            | Stage::Validating(_)
-            | Stage::Accepted(_)
-            | Stage::Completing(_)
-            | Stage::Rejected { .. }
-            | Stage::Completed { .. }
-            | Stage::Closed { .. } => Ok(Decision::default()),
-        },
-        Child::Ended { child, status } => match made.stage {
-            Stage::Activated(_) if is_open(child) => Ok(Decision::event(ended(*child, *status))),
-            Stage::Activated(_)
-            | Stage::Proposed(_)
-            | Stage::Validating(_)
-            | Stage::Accepted(_)
-            | Stage::Completing(_)
-            | Stage::Rejected { .. }
-            | Stage::Completed { .. }
-            | Stage::Closed { .. } => Ok(Decision::default()),
-        },
-        Child::Replaced { child, status, by, task_id, to } => match made.stage {
-            Stage::Activated(_) if is_open(child) => {
-                let delegated = Delegated {
-                    parties: parties(made),
-                    child: *by,
-                    child_task: task_id.clone(),
-                    child_to: to.clone(),
-                };
-                Ok(Decision::events([ended(*child, *status), Event::Delegated(delegated)]))
-            }
-            Stage::Activated(_)
-            | Stage::Proposed(_)
-            | Stage::Validating(_)
-            | Stage::Accepted(_)
-            | Stage::Completing(_)
-            | Stage::Rejected { .. }
-            | Stage::Completed { .. }
-            | Stage::Closed { .. } => Ok(Decision::default()),
-        },
+        Child::Recalled { child } if waits_for(child) => {
+            let recalled = DelegationRecalled { parties: parties(made), child: *child };
+            Ok(Decision::event(Event::DelegationRecalled(recalled)))
+        }
+        Child::Ended { child, status } if waits_for(child) => {
+            Ok(Decision::event(ended(*child, *status)))
+        }
+        Child::Replaced { child, status, by, task_id, to } if waits_for(child) => {
+            let delegated = Delegated {
+                parties: parties(made),
+                child: *by,
+                child_task: task_id.clone(),
+                child_to: to.clone(),
+            };
+            Ok(Decision::events([ended(*child, *status), Event::Delegated(delegated)]))
+        }
+        Child::Recalled { .. } | Child::Ended { .. } | Child::Replaced { .. } => {
+            Ok(Decision::default())
+        }
     }
 }
 
