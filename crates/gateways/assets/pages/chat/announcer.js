@@ -3,6 +3,7 @@ import { alert, say } from '../core/announce.js';
 import { play } from '../core/sounds.js';
 import { spanMs } from '../core/time.js';
 import { t } from '../core/words.js';
+import { textOf } from './items.js';
 
 /** So many messages within this time are counted instead of read out. */
 const READ_OUT_MAX = 3;
@@ -19,16 +20,17 @@ export function Announcer({ names, transfer }) {
   let recent = [];
   let typedAt = 0;
   let place = '';
-  /** Texts that were read out while they were streamed. */
+  /** The last text that was read out while it was streamed. */
   let streamed = '';
 
   return {
     /** @param {import('./items.js').ChatMessage} message */
-    message({ from, parts }) {
-      if (from.kind === 'system') return moved(parts ?? []);
+    message(message) {
+      const { from } = message;
+      if (from.kind === 'system') return moved(message.parts ?? []);
       if (from.kind !== 'agent') return;
       play('message');
-      const text = (parts ?? []).map((part) => part.text ?? part.name ?? '').join(' ').trim();
+      const text = textOf(message);
       if (streamed && streamed === text) return (streamed = '');
       recent = [...recent.filter((at) => Date.now() - at < FLOOD_MS), Date.now()];
       const name = from.agentName ?? '';

@@ -1,4 +1,4 @@
-// The head of the page, and the bar that says who answers now and what one may do about it.
+// The head of the page, and the bar with the holder and the actions of the customer.
 import { html, useState } from '../core/html.js';
 import { Mark } from '../core/icons.js';
 import { setSound, sound } from '../core/sounds.js';
@@ -8,7 +8,7 @@ import { Avatar } from '../parts/avatar.js';
 import { Button, IconButton } from '../parts/button.js';
 import { Dialog, Menu } from '../parts/dialog.js';
 import { Theirs } from '../parts/text.js';
-import { toast } from '../parts/toast.js';
+import { warn } from '../parts/toast.js';
 import { askForPerson, chooseAgent, endChat, explain, stopWaiting } from './actions.js';
 
 /** @param {{ who: import('../core/who.js').Who, chat?: import('./model.js').Chat }} props */
@@ -30,8 +30,8 @@ export function Head({ who, chat }) {
     </header>`;
 }
 
-/** A failed sign-out is said: the sign-in is still there. */
-const leave = () => signOut().catch((problem) => toast(explain(problem), { icon: 'warn', urgent: true }));
+/** After a failed sign-out the sign-in is still there, so the customer must know. */
+const leave = () => signOut().catch((problem) => warn(explain(problem)));
 
 /** @param {{ chat: import('./model.js').Chat, onClose: () => void }} props */
 function EndDialog({ chat, onClose }) {
@@ -52,10 +52,10 @@ export function WhoAnswers({ chat }) {
   if (!holder) return html`<div class="who"><div class="column who-row"></div></div>`;
   const { kind, name } = holder;
   return html`
-    <section class="who" aria-label=${t('answers_now', { name })}>
+    <section class="who" aria-labelledby="who-answers">
       <div class="column who-row">
-        <${Avatar} name=${name} kind=${kind === 'nobody' ? 'bot' : kind} size=${40} presence=${kind === 'person' && !holder.hold ? 'available' : undefined} />
-        <div class="who-words"><h1>${kind === 'queue' ? (holder.rings ? t('ringing_head', { name }) : t('waiting_head')) : html`<${Theirs} text=${kind === 'nobody' ? t('chat_ended') : name} cut />`}</h1>
+        <${Avatar} name=${name} kind=${kind === 'closed' ? 'bot' : kind} size=${40} presence=${kind === 'person' && !holder.hold ? 'available' : undefined} />
+        <div class="who-words"><h1 id="who-answers">${kind === 'queue' ? (holder.rings ? t('ringing_head', { name }) : t('waiting_head')) : html`<${Theirs} text=${kind === 'closed' ? t('chat_ended') : name} cut />`}</h1>
           <p class="one-line">${about(holder, chat)}</p></div>
         <div class="who-actions">
           ${kind === 'bot' && html`<${Choice} chat=${chat} />`}
@@ -72,7 +72,7 @@ export function WhoAnswers({ chat }) {
 function about(holder, chat) {
   if (holder.kind === 'bot') return t('answers_role');
   if (holder.kind === 'person') return t(holder.hold ? 'person_hold' : 'person_here');
-  if (holder.kind === 'nobody') return t('ended_hint');
+  if (holder.kind === 'closed') return t('ended_hint');
   const n = chat.transfer.value?.queue_position;
   return n ? t('team_number', { n }) : t('team_waiting');
 }

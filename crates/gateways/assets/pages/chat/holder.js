@@ -1,8 +1,8 @@
-// Who answers the customer now, and the names of those who took part.
+// The holder of the conversation, and the names of all agents in it.
 /** @typedef {{ agentId: string, agentName: string, holds?: boolean }} Agent */
 /**
- * Who answers now, as the head shows it.
- * @typedef {{ kind: 'bot' | 'person' | 'queue' | 'nobody', id: string, name: string, hold?: boolean, rings?: boolean }} Holder
+ * What the head shows: a bot or a person that answers, the queue in which the customer waits, or the end.
+ * @typedef {{ kind: 'bot' | 'person' | 'queue' | 'closed', id: string, name: string, hold?: boolean, rings?: boolean }} Holder
  */
 
 /**
@@ -35,10 +35,10 @@ export function holderOf(conversation, transfer, names) {
   if (!conversation) return null;
   const { holder: id, status } = conversation;
   const name = names.get(id)?.name ?? id;
-  if (status === 'closed') return { kind: 'nobody', id, name };
-  const asked = transfer?.status ?? conversation.transfer_status;
-  if (asked === 'connected' || asked === 'on_hold') return { kind: 'person', id, name, hold: asked === 'on_hold' };
-  if (asked === 'requested' || asked === 'queued' || asked === 'ringing')
-    return { kind: 'queue', id, name: transfer?.agent?.agentName ?? name, rings: asked === 'ringing' };
+  if (status === 'closed') return { kind: 'closed', id, name };
+  const transferStatus = transfer?.status ?? conversation.transfer_status;
+  if (transferStatus === 'connected' || transferStatus === 'on_hold') return { kind: 'person', id, name, hold: transferStatus === 'on_hold' };
+  if (transferStatus === 'requested' || transferStatus === 'queued' || transferStatus === 'ringing')
+    return { kind: 'queue', id, name: transfer?.agent?.agentName ?? name, rings: transferStatus === 'ringing' };
   return { kind: names.get(id)?.person ? 'person' : 'bot', id, name };
 }

@@ -12,19 +12,22 @@
  *   | { is: 'day' })} Item
  */
 
+/** The texts of a message and the names of its files, in one line. @param {ChatMessage} message */
+export const textOf = ({ parts = [] }) => parts.map((part) => part.text ?? part.name ?? '').join(' ').trim();
+
 /** Messages of one speaker within this time share one line below. */
 const TOGETHER_MS = 120_000;
 
 /**
  * @param {ChatMessage[]} messages in their order
- * @param {{ asked: string[], closed: boolean }} about the transfers that this customer asked for here; whether the conversation is over
+ * @param {{ ownRequests: string[], closed: boolean }} about the transfers that this customer asked for here; whether the conversation is over
  * @returns {Item[]}
  */
-export function itemsOf(messages, { asked, closed }) {
+export function itemsOf(messages, { ownRequests, closed }) {
   /** @type {Item[]} */
   const items = [];
   /** @type {Story} */
-  const story = { asked: '', person: '', own: asked, last: closed ? messages.at(-1)?.number : undefined, waits: undefined };
+  const story = { waitingSince: '', personName: '', ownRequests, end: closed ? messages.at(-1)?.number : undefined, waitingItem: undefined };
   let day = '';
   messages.forEach((message, at) => {
     const today = new Date(message.at).toDateString();
@@ -35,8 +38,8 @@ export function itemsOf(messages, { asked, closed }) {
     for (const part of moves) {
       const fresh = dividers(part, message, story);
       // "You waited" says what "You asked for a person" said, so it takes its place.
-      if (fresh[0]?.is === 'waited' && story.waits) items.splice(items.indexOf(story.waits), 1, /** @type {Item} */ (fresh.shift()));
-      story.waits = fresh.find((one) => one.is === 'divider' && one.kind === 'waiting') ?? (part.status === 'connected' ? undefined : story.waits);
+      if (fresh[0]?.is === 'waited' && story.waitingItem) items.splice(items.indexOf(story.waitingItem), 1, /** @type {Item} */ (fresh.shift()));
+      story.waitingItem = fresh.find((one) => one.is === 'divider' && one.kind === 'waiting') ?? (part.status === 'connected' ? undefined : story.waitingItem);
       items.push(...fresh);
     }
     if (message.from.kind === 'system' && !message.erased) return;
@@ -46,7 +49,7 @@ export function itemsOf(messages, { asked, closed }) {
   return items;
 }
 
-/** @typedef {{ asked: string, person: string, own: string[], last?: number, waits?: Item }} Story */
+/** @typedef {{ waitingSince: string, personName: string, ownRequests: string[], end?: number, waitingItem?: Item }} Story */
 
 /** @param {ChatMessage} one @param {ChatMessage | undefined} next */
 const sameSpeaker = (one, next) =>
@@ -60,33 +63,33 @@ const sameSpeaker = (one, next) =>
 function dividers(part, message, story) {
   const { at, number } = message;
   const base = { at, number, key: `h${number}` };
-  // Nobody answers after the end.
-  const to = number === story.last ? '' : (part.toAgent?.agentName ?? '');
+  // After the end no agent answers.
+  const to = number === story.end ? '' : (part.toAgent?.agentName ?? '');
   const answers = { ...base, is: /** @type {const} */ ('divider'), key: `a${number}`, kind: /** @type {const} */ ('passed'), word: /** @type {const} */ ('answers_now'), values: { name: to } };
   switch (part.status) {
     case 'requested': {
-      story.asked = at;
-      const word = story.own.includes(part.transferId) ? 'you_asked' : 'person_asked';
+      story.waitingSince = at;
+      const word = story.ownRequests.includes(part.transferId) ? 'you_asked' : 'person_asked';
       return [{ ...base, is: 'divider', kind: 'waiting', word, values: {} }];
     }
     case 'queued':
-      story.asked = at;
+      story.waitingSince = at;
       return [{ ...base, is: 'divider', kind: 'waiting', word: 'waits_in_line', values: {} }];
     case 'connected': {
       const name = part.targetAgent?.agentName ?? '';
-      story.person = name;
+      story.personName = name;
       /** @type {Item[]} */
       const items = [];
-      if (story.asked) items.push({ ...base, is: 'waited', key: `w${number}`, ms: Date.parse(at) - Date.parse(story.asked) });
-      story.asked = '';
+      if (story.waitingSince) items.push({ ...base, is: 'waited', key: `w${number}`, ms: Date.parse(at) - Date.parse(story.waitingSince) });
+      story.waitingSince = '';
       return [...items, { ...base, is: 'divider', kind: 'person', word: 'is_here', values: { name }, also: 'a_person' }];
     }
     case 'completed':
       if (!part.transferId)
         return part.handoffType === 'user_selection' ? [{ ...answers, word: 'you_chose', kind: 'passed' }] : [answers];
       return [
-        { ...base, is: 'divider', kind: 'done', word: story.person ? 'settled' : 'settled_nobody', values: { name: story.person } },
-        { ...base, is: 'rating', key: `r${number}`, transfer: part.transferId, name: story.person },
+        { ...base, is: 'divider', kind: 'done', word: story.personName ? 'settled' : 'settled_nobody', values: { name: story.personName } },
+        { ...base, is: 'rating', key: `r${number}`, transfer: part.transferId, name: story.personName },
         ...(to ? [answers] : []),
       ];
     case 'failed':

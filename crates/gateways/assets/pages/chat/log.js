@@ -3,12 +3,13 @@ import { html, useEffect, useLayoutEffect, useRef, useState } from '../core/html
 import { Icon } from '../core/icons.js';
 import { clock, day, spoken } from '../core/time.js';
 import { t } from '../core/words.js';
+import { Button } from '../parts/button.js';
 import { HolderDivider } from '../parts/divider.js';
 import { FileView } from '../parts/file.js';
 import { Bubble, ErasedBubble, Message, MessageState, TypingDots, Work } from '../parts/message.js';
 import { Theirs } from '../parts/text.js';
-import { Button } from '../parts/button.js';
-import { askedHere, readAsked } from './actions.js';
+import { warn } from '../parts/toast.js';
+import { explain } from './actions.js';
 import { itemsOf } from './items.js';
 import { Questions } from './questions.js';
 import { RatingCard } from './rating.js';
@@ -21,14 +22,13 @@ const NEAR_PX = 60;
 export function Log({ chat }) {
   const messages = chat.messages.value;
   const closed = chat.conversation.value?.status === 'closed';
-  const items = itemsOf(messages, { asked: askedHere.value, closed });
+  const items = itemsOf(messages, { ownRequests: chat.ownRequests.value, closed });
   const { streams, steps } = chat.work;
   const lastOwn = messages.findLast((one) => one.from.kind === 'customer')?.number;
-  const waiting = chat.waiting.items.value;
-  useEffect(() => void readAsked(chat), [chat]);
-  const follow = useFollowing(chat, [messages, waiting, streams.value, steps.value, chat.typist.value, chat.work.questions.value, chat.holder.value, chat.transfer.value]);
+  const unsent = chat.outbox.items.value;
+  const follow = useFollowing(chat, [messages, unsent, streams.value, steps.value, chat.typist.value, chat.work.questions.value, chat.holder.value, chat.transfer.value]);
   const shown = [
-    ...broken(items, steps.value).map((item) => ({ at: item.at, key: item.key, node: html`<${ItemView} item=${item} chat=${chat} lastOwn=${lastOwn} />` })),
+    ...breakGroups(items, steps.value).map((item) => ({ at: item.at, key: item.key, node: html`<${ItemView} item=${item} chat=${chat} lastOwn=${lastOwn} />` })),
     ...steps.value.map((step) => ({ at: step.at, key: `s${step.id}`, node: html`<${Work} text=${step.text} done=${step.done} />` })),
   ];
   // Steps stand where they happened; the messages keep their order by number.
@@ -41,7 +41,7 @@ export function Log({ chat }) {
           <ol class="log-list">
             ${inOrder.map(({ key, node }) => html`<li key=${key}>${node}</li>`)}
             ${streams.value.map((stream) => html`<li key=${stream.id}><${Streaming} stream=${stream} /></li>`)}
-            ${waiting.map((one) => html`<li key=${one.key}><${Kept} one=${one} chat=${chat} /></li>`)}
+            ${unsent.map((one) => html`<li key=${one.key}><${UnsentMessage} one=${one} chat=${chat} /></li>`)}
             ${chat.typist.value && streams.value.length === 0 && html`<li key="typing"><${Message} avatar=${avatarOf(chat, chat.typist.value.agentId)}><${TypingDots} /><//></li>`}
           </ol>
           ${closed && html`<${HolderDivider} kind="done" strong=${t('chat_ended')} />`}
@@ -56,7 +56,7 @@ export function Log({ chat }) {
  * A step between two messages of one speaker breaks their group.
  * @param {import('./items.js').Item[]} items @param {import('./working.js').Step[]} steps
  */
-function broken(items, steps) {
+function breakGroups(items, steps) {
   if (steps.length === 0) return items;
   const times = steps.map((step) => Date.parse(step.at));
   return items.map((item, n) => {
@@ -73,8 +73,8 @@ function useFollowing(chat, inputs) {
   const log = useRef(/** @type {HTMLElement | null} */ (null));
   const atEnd = useRef(true);
   const [seen, setSeen] = useState(chat.messages.peek().at(-1)?.number ?? 0);
-  const n_waiting = chat.waiting.items.value.length;
-  const waited = useRef(n_waiting);
+  const n_unsent = chat.outbox.items.value.length;
+  const n_before = useRef(n_unsent);
   const toEnd = () => {
     if (!log.current) return;
     atEnd.current = true;
@@ -90,9 +90,9 @@ function useFollowing(chat, inputs) {
     if (near) setSeen(chat.messages.peek().at(-1)?.number ?? 0);
   };
   useLayoutEffect(() => {
-    // One's own message is always shown.
-    if (atEnd.current || n_waiting > waited.current) toEnd();
-    waited.current = n_waiting;
+    // The customer's own message is always shown.
+    if (atEnd.current || n_unsent > n_before.current) toEnd();
+    n_before.current = n_unsent;
   }, inputs);
   useEffect(() => {
     const element = log.current;
@@ -119,7 +119,7 @@ function useFollowing(chat, inputs) {
     async keep(load) {
       const element = scroller(/** @type {HTMLElement} */ (log.current));
       const below = element.scrollHeight - element.scrollTop;
-      await load().catch(() => {});
+      await load().catch((problem) => warn(explain(problem)));
       requestAnimationFrame(() => (element.scrollTop = element.scrollHeight - below));
     },
   };
@@ -175,10 +175,10 @@ function Streaming({ stream }) {
   return html`<${Message} avatar=${{ name: stream.name, kind: 'bot' }} said=${said}><${Bubble} text=${stream.text} writing=${!stream.complete} /><//>`;
 }
 
-/** A message that the server does not have yet. @param {{ one: import('../core/outbox.js').Waiting, chat: import('./model.js').Chat }} props */
-function Kept({ one, chat }) {
-  const state = one.state === 'failed' ? 'failed' : one.state === 'sending' ? 'sending' : 'kept';
-  const said = html`<${MessageState} state=${state} again=${() => chat.waiting.again(one.key)} />`;
+/** A message that the server does not have yet. @param {{ one: import('../core/outbox.js').Unsent, chat: import('./model.js').Chat }} props */
+function UnsentMessage({ one, chat }) {
+  const state = one.code ? 'failed' : chat.outbox.sending.value === one.key ? 'sending' : 'kept';
+  const said = html`<${MessageState} state=${state} again=${() => chat.outbox.again(one.key)} />`;
   return html`
     <${Message} side="mine" said=${said} class="message-waiting">
       ${one.body.parts.map((/** @type {any} */ part) => (part.type === 'text' ? html`<${Bubble} text=${part.text} />` : html`<div class="file"><span class="file-picture"><${Icon} name="file" /></span><${Theirs} class="file-name" text=${part.name} /></div>`))}

@@ -1,6 +1,7 @@
 // What the chat knows of its conversation, from the transcript, the live events and what agents announce.
 import { batch, computed, signal } from '../core/html.js';
 import { get } from '../core/api.js';
+import { kept } from '../core/kept.js';
 import * as live from '../core/live.js';
 import { Outbox } from '../core/outbox.js';
 import { Announcer } from './announcer.js';
@@ -30,6 +31,12 @@ export class Chat {
   state = signal('loading');
   /** @type {import('../core/html.js').Signal<Agent | null>} who is typing */
   typist = signal(null);
+  /** The transfers for which this customer asked here. @type {import('../core/html.js').Signal<string[]>} */
+  ownRequests;
+  /** Why no person could be asked for, until the customer dismisses it. */
+  noPerson = signal('');
+  /** Whether the form for a callback is open. */
+  callingBack = signal(false);
   names = computed(() => namesOf(this.messages.value, this.agents.value, this.transfer.value));
   holder = computed(() => holderOf(this.conversation.value, this.transfer.value, this.names.value));
 
@@ -41,6 +48,9 @@ export class Chat {
   #typingTimer;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #readTimer;
+  #n_reads = 0;
+  /** The newest read of which the result is shown. */
+  #shownRead = 0;
   #announcer;
   #stops;
 
@@ -48,9 +58,10 @@ export class Chat {
   constructor(id) {
     this.id = id;
     this.path = `/v1/conversations/${encodeURIComponent(id)}`;
+    this.ownRequests = signal(kept.read(`asked.${id}`, []));
     this.#announcer = Announcer(this);
     this.work = new Working(id, { announcer: this.#announcer, holder: this.holder });
-    this.waiting = new Outbox(id, {
+    this.outbox = new Outbox(id, {
       sent: (one, answer) => this.#sent(one, answer),
       failed: (one) => this.#announcer.notSent(one.text),
     });
@@ -85,18 +96,23 @@ export class Chat {
   close = () => {
     for (const stop of this.#stops) stop();
     this.work.close();
-    this.waiting.close();
+    this.outbox.close();
     clearTimeout(this.#readTimer);
+    clearTimeout(this.#typingTimer);
   };
 
   /** Reads who holds the conversation, and whom the customer may choose. */
   async read() {
+    const turn = ++this.#n_reads;
     const [about, choice] = await Promise.all([get(this.path), get(`${this.path}/agents`).catch(() => ({ items: [] }))]);
-    const asked = about.transfer_id ? await get(`/v1/transfers/${encodeURIComponent(about.transfer_id)}`).catch(() => null) : null;
+    const request = about.transfer_id ? await get(`/v1/transfers/${encodeURIComponent(about.transfer_id)}`).catch(() => null) : null;
+    // A slow answer must not replace a newer one.
+    if (turn < this.#shownRead) return;
+    this.#shownRead = turn;
     batch(() => {
       this.conversation.value = about;
       this.agents.value = choice.items;
-      this.transfer.value = asked;
+      this.transfer.value = request;
     });
     this.#announcer.place();
   }
@@ -118,13 +134,17 @@ export class Chat {
 
   /** After a break: reads what is new, and counts what others said. */
   async #catchUp() {
-    if (this.state.value !== 'ready') await this.#begin();
-    else await this.read();
-    const from = this.#before ?? this.messages.value.at(-1)?.number ?? 0;
-    this.#add(await this.#readAfter(from));
-    this.#before = undefined;
-    this.waiting.flush();
-    return this.messages.value.filter((one) => one.number > from && one.from.kind === 'agent').length;
+    try {
+      if (this.state.value !== 'ready') await this.#begin();
+      else await this.read();
+      const from = this.#before ?? this.messages.value.at(-1)?.number ?? 0;
+      this.#add(await this.#readAfter(from));
+      return this.messages.value.filter((one) => one.number > from && one.from.kind === 'agent').length;
+    } finally {
+      // If the connection broke again meanwhile, the next catch-up counts from the same message.
+      if (live.state.peek() === 'online') this.#before = undefined;
+      this.outbox.flush();
+    }
   }
 
   /** @param {number} after @returns {Promise<ChatMessage[]>} */
@@ -148,7 +168,7 @@ export class Chat {
     return added;
   }
 
-  /** @param {import('../core/outbox.js').Waiting} one @param {{ number: number }} answer */
+  /** @param {import('../core/outbox.js').Unsent} one @param {{ number: number }} answer */
   #sent(one, { number }) {
     // The event of the message may come before this answer, and knows more: the paths of files.
     if (this.messages.value.some((other) => other.number === number)) return;
@@ -163,7 +183,7 @@ export class Chat {
         this.typist.value = null;
         this.work.said(data);
       }
-      // After a break their number is said instead.
+      // After a break the strip says how many there are.
       if (fresh.length && this.state.value === 'ready' && this.#before === undefined) this.#announcer.message(data);
     }
     if (event !== 'conversation.said') this.#readSoon();

@@ -1,12 +1,13 @@
 // What an agent asks the customer: whether it may act, or what was meant. The oldest question comes first.
 import { html, useEffect, useRef, useState } from '../core/html.js';
-import { alert, countdown, say } from '../core/announce.js';
+import { alert, useCountdown } from '../core/announce.js';
 import { Icon } from '../core/icons.js';
 import { spoken, useNow } from '../core/time.js';
 import { t } from '../core/words.js';
 import { Button } from '../parts/button.js';
 import { TheirBlock, Theirs } from '../parts/text.js';
-import { toast } from '../parts/toast.js';
+import { warn } from '../parts/toast.js';
+import { focusMessage } from './actions.js';
 
 /** A button may repeat an action that is so short. */
 const VERB_MAX = 36;
@@ -26,18 +27,18 @@ function QuestionCard({ question, chat, of }) {
   const left = question.until - now;
   const heading = useRef(/** @type {HTMLElement | null} */ (null));
   const { event } = question;
-  const text = question.kind === 'confirm' ? asked(event.action) : event.question;
+  const text = question.kind === 'confirm' ? asQuestion(event.action) : event.question;
   usePrompt(question, open, left, heading, text);
   useEffect(() => {
     if (open && left <= 0) chat.work.timeOut(question);
   }, [open && left <= 0]);
   if (!open) return html`<${Settled} question=${question} text=${text} chat=${chat} />`;
   const answer = (/** @type {import('../core/aaep.js').Answer} */ what, /** @type {string} */ mine) => {
-    if (!chat.work.answer(question, what, mine)) return toast(t('server_silent'), { icon: 'warn', urgent: true });
-    document.getElementById('message')?.focus();
+    if (!chat.work.answer(question, what, mine)) return warn(t('server_silent'));
+    focusMessage();
   };
   return html`
-    <section class="card question" aria-label=${t('question_for_you')} onKeyDown=${(/** @type {KeyboardEvent} */ key) => key.key === 'Escape' && document.getElementById('message')?.focus()}>
+    <section class="card question" aria-label=${t('question_for_you')} onKeyDown=${(/** @type {KeyboardEvent} */ key) => key.key === 'Escape' && focusMessage()}>
       <p class="question-head"><${Icon} name="question" size=${16} />${t('question_for_you')}${of > 1 && html`<span class="meta">${t('of_n', { n: 1, m: of })}</span>`}</p>
       <h2 tabindex="-1" ref=${heading} dir="auto" class="theirs">${text}</h2>
       ${(event.consequence || event.context) && html`<${TheirBlock} class="second" text=${event.consequence ?? event.context} />`}
@@ -47,7 +48,7 @@ function QuestionCard({ question, chat, of }) {
 }
 
 /** @param {string} action */
-const asked = (action) => (/[?？؟]\s*$/.test(action) ? action : `${action}?`);
+const asQuestion = (action) => (/[?？؟]\s*$/.test(action) ? action : `${action}?`);
 
 /** @param {any} event @param {number} left */
 function deadline(event, left) {
@@ -105,7 +106,7 @@ function outcome({ outcome, event, agent }) {
  * @param {{ current: HTMLElement | null }} heading @param {string} text
  */
 function usePrompt(question, open, left, heading, text) {
-  const tell = useRef(countdown((seconds) => say(t('live_left', { n: seconds }), 'countdown')));
+  useCountdown(open ? left : undefined);
   useEffect(() => {
     if (!open) return;
     const { default_decision, consequence = '' } = question.event;
@@ -115,7 +116,4 @@ function usePrompt(question, open, left, heading, text) {
     const writes = (active instanceof HTMLTextAreaElement || active instanceof HTMLInputElement) && active.value !== '';
     if (!writes && !document.querySelector('dialog[open], [popover]:popover-open')) heading.current?.focus();
   }, [question.id, open]);
-  useEffect(() => {
-    if (open) tell.current(Math.ceil(left / 1000));
-  }, [Math.ceil(left / 1000)]);
 }

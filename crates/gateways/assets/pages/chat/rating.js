@@ -1,15 +1,13 @@
 // How it was with a person: five stars that are a group of radio buttons, and a line to add.
-import { html, signal, useState } from '../core/html.js';
+import { html, useState } from '../core/html.js';
 import { Problem } from '../core/api.js';
 import { Icon } from '../core/icons.js';
 import { kept } from '../core/kept.js';
 import { t } from '../core/words.js';
 import { Button } from '../parts/button.js';
 import { toast } from '../parts/toast.js';
-import { explain, rate } from './actions.js';
+import { explain, focusMessage, rate } from './actions.js';
 
-/** Ratings that were sent or skipped on this page. @type {import('../core/html.js').Signal<string[]>} */
-const done = signal([]);
 const words = /** @type {const} */ (['star_1', 'star_2', 'star_3', 'star_4', 'star_5']);
 
 /** @param {{ chat: import('./model.js').Chat, transfer: string, name: string }} props */
@@ -18,12 +16,13 @@ export function RatingCard({ chat, transfer, name }) {
   const [score, setScore] = useState(0);
   const [comment, setComment] = useState('');
   const [problem, setProblem] = useState('');
+  const [done, setDone] = useState(() => kept.read(`rated.${transfer}`) === true);
   const asks = now?.transfer_id === transfer && now.asks_rating === true;
-  if (!asks || done.value.includes(transfer) || kept.read(`rated.${transfer}`) === true) return null;
+  if (!asks || done) return null;
   const finish = () => {
     kept.write(`rated.${transfer}`, true);
-    done.value = [...done.value, transfer];
-    document.getElementById('message')?.focus();
+    setDone(true);
+    focusMessage();
   };
   const send = (/** @type {Event} */ event) => {
     event.preventDefault();

@@ -28,7 +28,7 @@ function OpenChat({ who, id }) {
   const state = chat.state.value;
   return html`
     <div class="chat">
-      <a class="skip" href=${`#${holder?.kind === 'nobody' ? 'messages' : 'message'}`} onClick=${toTarget}>${t('skip_to_chat')}</a>
+      <a class="skip" href=${`#${holder?.kind === 'closed' ? 'messages' : 'message'}`} onClick=${toTarget}>${t('skip_to_chat')}</a>
       <${Head} who=${who} chat=${chat} />
       <${WhoAnswers} chat=${chat} />
       <div class="chat-strip"><${ConnectionStrip} /></div>

@@ -1,5 +1,5 @@
 // Waiting for a person: the place, the time if the server knows it, and the ways out.
-import { html, signal, useEffect, useRef, useState } from '../core/html.js';
+import { html, useEffect, useRef, useState } from '../core/html.js';
 import { Problem } from '../core/api.js';
 import { Icon } from '../core/icons.js';
 import { kept } from '../core/kept.js';
@@ -9,7 +9,7 @@ import { Button } from '../parts/button.js';
 import { Dialog } from '../parts/dialog.js';
 import { LabelledField } from '../parts/field.js';
 import { Theirs } from '../parts/text.js';
-import { callBack, callingBack, explain, noPerson, stopWaiting } from './actions.js';
+import { callBack, explain, stopWaiting } from './actions.js';
 import { minutes } from './announcer.js';
 
 /** @param {{ chat: import('./model.js').Chat }} props */
@@ -25,11 +25,11 @@ export function WaitingCard({ chat }) {
         <p>${transfer.estimated_wait ? `${t('usually_takes', minutes(transfer.estimated_wait))} ` : ''}${t('keep_writing')}</p>
         <${Path} bot=${bot} />
         <div class="card-actions">
-          ${!chat.conversation.value?.callback && html`<${Button} icon="phone" onClick=${() => (callingBack.value = true)}>${t('call_me_back')}<//>`}
+          ${!chat.conversation.value?.callback && html`<${Button} icon="phone" onClick=${() => (chat.callingBack.value = true)}>${t('call_me_back')}<//>`}
           <${Button} kind="quiet" icon="back" onClick=${() => stopWaiting(chat)}>${bot ? t('stay_with', { name: bot }) : t('stop_waiting')}<//>
         </div>
       </section>`}
-    ${callingBack.value && html`<${CallbackDialog} chat=${chat} bot=${bot} />`}`;
+    ${chat.callingBack.value && html`<${CallbackDialog} chat=${chat} bot=${bot} />`}`;
 }
 
 /** @param {import('./holder.js').Holder} holder @param {any} transfer */
@@ -61,7 +61,7 @@ function CallbackDialog({ chat, bot }) {
   const [note, setNote] = useState('');
   const [after, setAfter] = useState('');
   const [problem, setProblem] = useState('');
-  const close = () => (callingBack.value = false);
+  const close = () => (chat.callingBack.value = false);
   const wait = chat.holder.value?.kind === 'queue';
   const ask = (/** @type {Event} */ event) => {
     event.preventDefault();
@@ -97,33 +97,30 @@ export function CallbackNote({ chat }) {
 /** No person can be asked for now. @param {{ chat: import('./model.js').Chat }} props */
 export function NoPersonCard({ chat }) {
   const heading = useRef(/** @type {HTMLElement | null} */ (null));
-  const why = noPerson.value;
+  const why = chat.noPerson.value;
   useEffect(() => {
     if (why) heading.current?.focus();
   }, [why]);
   if (!why || chat.holder.value?.kind !== 'bot') return null;
   return html`
-    <section class="card"><h2 tabindex="-1" ref=${heading}>${why.text}</h2>
+    <section class="card"><h2 tabindex="-1" ref=${heading}>${why}</h2>
       <div class="card-actions">
-        ${!chat.conversation.value?.callback && html`<${Button} icon="phone" onClick=${() => ((noPerson.value = null), (callingBack.value = true))}>${t('call_me_back')}<//>`}
-        <${Button} kind="quiet" onClick=${() => (noPerson.value = null)}>${t('stay_with', { name: chat.holder.value.name })}<//>
+        ${!chat.conversation.value?.callback && html`<${Button} icon="phone" onClick=${() => ((chat.noPerson.value = ''), (chat.callingBack.value = true))}>${t('call_me_back')}<//>`}
+        <${Button} kind="quiet" onClick=${() => (chat.noPerson.value = '')}>${t('stay_with', { name: chat.holder.value.name })}<//>
       </div></section>`;
 }
 
-/** @type {import('../core/html.js').Signal<string>} */
-const dismissed = signal('');
-
-/** Nobody was free: shown for the last request only. @param {{ chat: import('./model.js').Chat, transfer: string }} props */
+/** No person was free: shown for the last request only. @param {{ chat: import('./model.js').Chat, transfer: string }} props */
 export function FailedCard({ chat, transfer }) {
   const now = chat.transfer.value;
-  const gone = dismissed.value === transfer || kept.read(`failed.${transfer}`) === true;
+  const [dismissed, setDismissed] = useState(() => kept.read(`failed.${transfer}`) === true);
   const holder = chat.holder.value;
-  if (gone || now?.transfer_id !== transfer || now.status !== 'failed' || holder?.kind !== 'bot' || chat.conversation.value?.callback) return null;
+  if (dismissed || now?.transfer_id !== transfer || now.status !== 'failed' || holder?.kind !== 'bot' || chat.conversation.value?.callback) return null;
   const dismiss = () => {
     kept.write(`failed.${transfer}`, true);
-    dismissed.value = transfer;
+    setDismissed(true);
   };
   return html`
     <section class="card"><h2>${t('nobody_was_free', { bot: holder.name })}</h2>
-      <div class="card-actions"><${Button} icon="phone" onClick=${() => (callingBack.value = true)}>${t('call_ask')}<//><${Button} kind="quiet" onClick=${dismiss}>${t('stay_with', { name: holder.name })}<//></div></section>`;
+      <div class="card-actions"><${Button} icon="phone" onClick=${() => (chat.callingBack.value = true)}>${t('call_ask')}<//><${Button} kind="quiet" onClick=${dismiss}>${t('stay_with', { name: holder.name })}<//></div></section>`;
 }

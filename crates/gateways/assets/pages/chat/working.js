@@ -3,14 +3,17 @@ import { signal } from '../core/html.js';
 import { listen } from '../core/aaep.js';
 import { bySentence } from '../core/announce.js';
 import { play } from '../core/sounds.js';
+import { textOf } from './items.js';
 
 const STEPS_MAX = 20;
 const STREAMS_MAX = 4;
+/** Chunks of a finished stream come late by seconds, so the newest ids are enough. */
+const FINISHED_MAX = 32;
 
 /** @typedef {{ id: string, session: string, agent: string, name: string, at: string, text: string, complete: boolean }} Stream */
 /** @typedef {{ id: string, session: string, at: string, text: string, done: boolean }} Step */
 /**
- * `open`, or how it ended.
+ * Without `outcome` it is open. `mine` is what the card says after the customer's own answer.
  * @typedef {{ id: string, session: string, kind: 'confirm' | 'clarify', agent: string, event: any, until: number, mine?: string,
  *   outcome?: 'accepted' | 'rejected' | 'answered' | 'unanswered' | 'withdrawn' | 'over' }} Question
  */
@@ -24,8 +27,10 @@ export class Working {
   questions = signal([]);
   /** @type {Map<string, ReturnType<typeof bySentence>>} */
   #readers = new Map();
+  /** Streams of which the message is there. @type {string[]} */
+  #finished = [];
   #chat;
-  #ear;
+  #listener;
 
   /**
    * @param {string} conversation
@@ -33,14 +38,21 @@ export class Working {
    */
   constructor(conversation, chat) {
     this.#chat = chat;
-    this.#ear = listen({ conversation, boundaries: ['none'], hear: (event) => this.#hear(event) });
+    this.#listener = listen({ conversation, boundaries: ['none'], hear: (event) => this.#hear(event) });
   }
 
-  close = () => this.#ear.close();
+  close = () => this.#listener.close();
 
-  /** The message itself is there: it takes the place of what was streamed. @param {import('./items.js').ChatMessage} message */
-  said({ from }) {
-    this.streams.value = this.streams.value.filter((one) => one.agent !== from.agentId);
+  /** A message takes the place of what its agent streamed. @param {import('./items.js').ChatMessage} message */
+  said(message) {
+    const text = textOf(message);
+    for (const stream of this.streams.value.filter((one) => one.agent === message.from.agentId)) {
+      // Messages and streams have a connection each: the message may come before the last chunks, which are not shown any more.
+      if (text.startsWith(stream.text.trim())) this.#readToEnd(stream.id, text);
+      this.#readers.delete(stream.id);
+      this.#finished = [...this.#finished, stream.id].slice(-FINISHED_MAX);
+    }
+    this.streams.value = this.streams.value.filter((one) => one.agent !== message.from.agentId);
     this.steps.value = this.steps.value.filter((one) => one.done);
   }
 
@@ -49,7 +61,7 @@ export class Working {
    * @returns {boolean} whether there is a connection to send it
    */
   answer(question, answer, mine) {
-    const sent = this.#ear.answer(question.event, answer);
+    const sent = this.#listener.answer(question.event, answer);
     if (sent) this.#change(question.id, { mine });
     return sent;
   }
@@ -84,6 +96,9 @@ export class Working {
   /** @param {any} event */
   #stream(event) {
     const id = `${event.session_id}:${event.output_id ?? ''}`;
+    // A stream without an `output_id` may begin again in its session.
+    if (event.position === 0) this.#finished = this.#finished.filter((one) => one !== id);
+    if (this.#finished.includes(id)) return;
     const last = this.streams.value.find((one) => one.id === id);
     const name = this.#nameOf(event);
     // A listener that comes late gets the text so far as one piece from the beginning.
@@ -91,11 +106,17 @@ export class Working {
     const next = { id, session: event.session_id, agent: event.producer.agent_id, name, at: last?.at ?? event.timestamp, text: whole, complete: event.complete };
     this.streams.value = [...this.streams.value.filter((one) => one.id !== id), next].slice(-STREAMS_MAX);
     if (!this.#readers.has(id)) this.#readers.set(id, bySentence((sentence) => this.#chat.announcer.sentence(name, sentence)));
-    this.#readers.get(id)?.(whole, event.complete);
-    if (event.complete) {
-      this.#chat.announcer.streamed(whole);
-      this.#readers.delete(id);
-    }
+    if (event.complete) this.#readToEnd(id, whole);
+    else this.#readers.get(id)?.(whole, false);
+  }
+
+  /** Reads out the rest of a stream, so that its message is not read out again. @param {string} id @param {string} whole */
+  #readToEnd(id, whole) {
+    const reader = this.#readers.get(id);
+    if (!reader) return;
+    reader(whole, true);
+    this.#chat.announcer.streamed(whole);
+    this.#readers.delete(id);
   }
 
   /** @param {any} event @param {boolean} done */
@@ -127,6 +148,7 @@ export class Working {
 
   /** @param {any} event */
   #over({ session_id }) {
+    for (const one of this.streams.value) if (one.session === session_id) this.#readToEnd(one.id, one.text);
     this.streams.value = this.streams.value.map((one) => (one.session === session_id ? { ...one, complete: true } : one));
     for (const one of this.questions.value) if (one.session === session_id && !one.outcome && !one.mine) this.#change(one.id, { outcome: 'withdrawn' });
   }

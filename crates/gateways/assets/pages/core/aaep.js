@@ -5,7 +5,7 @@ import { language } from './words.js';
 
 const EXTENSION = 'urn:tasuki:aaep:v1';
 const WAITS = [1_000, 2_000, 4_000, 8_000, 15_000, 30_000];
-/** The subscription is over, was rejected, or the sign-in has ended: trying again does not help. */
+/** The subscription was rejected, or the sign-in has ended: trying again does not help. */
 const FINAL = [4001, 4002];
 
 /**
@@ -18,24 +18,24 @@ const FINAL = [4001, 4002];
  * @property {(event: any) => void} hear each event once
  */
 
-/** @typedef {{ answer: (question: any, answer: Answer) => boolean, verbosity: (how: 'terse' | 'normal' | 'detailed') => void, close: () => void }} Ear */
+/** @typedef {{ answer: (question: any, answer: Answer) => boolean, verbosity: (how: 'terse' | 'normal' | 'detailed') => void, close: () => void }} Listener */
 /** @typedef {{ decision: 'accept' | 'reject', rationale?: string } | { response: string }} Answer */
 
 /**
  * Listens until `close`. Reconnects and resumes by itself.
  * @param {Listening} listening
- * @returns {Ear}
+ * @returns {Listener}
  */
 export function listen(listening) {
   /** @type {WebSocket | null} */
   let socket = null;
   let subscription = '';
-  let place = '';
+  let cursor = '';
   let tries = 0;
   let over = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
-  const seen = new Recent(2_000);
+  const seen = new RecentIds(2_000);
 
   function open() {
     if (over) return;
@@ -43,7 +43,8 @@ export function listen(listening) {
     url.protocol = url.protocol.replace('http', 'ws');
     const own = new WebSocket(url, ['aaep.v1', `page.${slot.read() ?? 'none'}`]);
     socket = own;
-    own.onopen = () => own.send(JSON.stringify(request(listening, place)));
+    subscription = '';
+    own.onopen = () => own.send(JSON.stringify(request(listening, cursor)));
     own.onmessage = ({ data }) => take(JSON.parse(data));
     own.onclose = ({ code }) => {
       if (own !== socket || over) return;
@@ -59,9 +60,9 @@ export function listen(listening) {
       subscription = message.subscription_id;
       tries = 0;
     } else if (message.type === 'tasuki.place') {
-      place = message.resume_after;
+      cursor = message.resume_after;
     } else if (/^(aaep|tasuki:question)/.test(message.type ?? '')) {
-      // An open question comes again with a reply token of the new subscription, so it is told again.
+      // After a reconnect an open question has a reply token of the new subscription, which an answer needs.
       const again = message.type.includes('.awaiting.') && message.reply_token ? `:${message.reply_token}` : '';
       if (seen.add(message.event_id + again)) listening.hear(message);
     }
@@ -90,8 +91,8 @@ export function listen(listening) {
   };
 }
 
-/** @param {Listening} listening @param {string} place */
-function request(listening, place) {
+/** @param {Listening} listening @param {string} cursor */
+function request(listening, cursor) {
   const { conversation, session, from, verbosity, boundaries } = listening;
   return {
     type: 'subscription.request',
@@ -108,7 +109,7 @@ function request(listening, place) {
         places: true,
         ...(conversation ? { conversation_id: conversation } : {}),
         ...(session ? { session_id: session } : {}),
-        ...(place ? { resume_after: place } : from ? { from } : {}),
+        ...(cursor ? { resume_after: cursor } : from ? { from } : {}),
       },
     },
   };
@@ -126,8 +127,8 @@ function reply(subscription, question, answer) {
   };
 }
 
-/** The newest ids, so that an event that comes again is told once. */
-class Recent {
+/** The newest ids, so that a repeated event is heard once. */
+class RecentIds {
   /** @param {number} most */
   constructor(most) {
     this.most = most;

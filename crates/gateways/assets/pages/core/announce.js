@@ -1,22 +1,27 @@
-// What a screen reader says. One polite and one assertive live region; the sentences are those of the catalogue.
+// What a screen reader says: one polite and one assertive live region, with the sentences of the catalogue.
 // A region that changes twice within one reading loses the first text, so the texts wait for each other.
+import { useEffect, useRef } from './html.js';
+import { t } from './words.js';
 
 /** How long a text stays, so that a reader has taken it. */
 const STAYS_MS = 700;
+/** A reader notices a change only in a region that has been in the page for a moment. */
+const SETTLES_MS = 30;
 /** More than this waits only if many things happen at once: then the newest polite ones count. */
 const WAITING_MAX = 6;
 
-/** @typedef {{ text: string, about?: string }} Line */
+/** @typedef {{ text: string, about?: string }} Announcement */
 
 /** @param {'status' | 'alert'} role */
 function region(role) {
   /** @type {HTMLElement | null} */
   let element = null;
-  /** @type {Line[]} */
+  /** @type {Announcement[]} */
   const waiting = [];
   let busy = false;
 
   function make() {
+    if (element) return;
     element = document.createElement('div');
     element.className = 'unseen';
     element.setAttribute('role', role);
@@ -25,7 +30,17 @@ function region(role) {
     document.body.append(element);
   }
 
+  /** A modal dialog makes the page inert, and readers ignore an inert region, so the region goes into the dialog. */
+  function moved() {
+    const host = [...document.querySelectorAll('dialog:modal')].at(-1) ?? document.body;
+    if (!element || element.parentElement === host) return false;
+    host.append(element);
+    return true;
+  }
+
+  /** @returns {unknown} */
   function next() {
+    if (waiting.length && moved()) return setTimeout(next, SETTLES_MS);
     const line = waiting.shift();
     busy = line !== undefined;
     if (!line || !element) return;
@@ -42,20 +57,17 @@ function region(role) {
   return {
     /** A later text about the same thing replaces one that still waits. @param {string} text @param {string} [about] */
     say(text, about) {
-      if (!element) make();
+      make();
       const same = about ? waiting.findIndex((line) => line.about === about) : -1;
       if (same >= 0) waiting[same] = { text, about };
       else waiting.push({ text, about });
       if (role === 'status' && waiting.length > WAITING_MAX) waiting.splice(0, waiting.length - WAITING_MAX);
       if (!busy) {
         busy = true;
-        // The region must be in the page before its text changes.
-        setTimeout(next, 30);
+        setTimeout(next, SETTLES_MS);
       }
     },
-    make() {
-      if (!element) make();
-    },
+    make,
   };
 }
 
@@ -91,15 +103,13 @@ export function bySentence(tell) {
   };
 }
 
-/**
- * Calls `tell` with the seconds that are left, once at each of 60, 30 and 10.
- * @param {(seconds: number) => void} tell
- */
-export function countdown(tell) {
-  let last = Infinity;
-  return (/** @type {number} */ seconds) => {
-    const mark = [10, 30, 60].find((step) => seconds <= step && last > step);
-    if (mark !== undefined && last !== Infinity) tell(mark);
-    last = seconds;
-  };
+/** Says the time that is left to answer, once at each of 60, 30 and 10 seconds. @param {number | undefined} leftMs */
+export function useCountdown(leftMs) {
+  const last = useRef(Infinity);
+  const seconds = leftMs === undefined ? Infinity : Math.ceil(leftMs / 1000);
+  useEffect(() => {
+    const mark = [10, 30, 60].find((step) => seconds <= step && last.current > step);
+    if (mark !== undefined && last.current !== Infinity) say(t('live_left', { n: mark }), 'countdown');
+    last.current = seconds;
+  }, [seconds]);
 }

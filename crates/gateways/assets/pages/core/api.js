@@ -48,7 +48,7 @@ export const get = (path, params, how) => call('GET', withParams(path, params), 
  * Writes. Give a `key` that you keep yourself where a write must survive a reload.
  * @param {string} path
  * @param {any} [body]
- * @param {{ key?: string, method?: 'POST' | 'PUT', once?: boolean, signal?: AbortSignal }} [how] `once`: no retries
+ * @param {{ key?: string, method?: 'POST' | 'PUT', signal?: AbortSignal }} [how]
  * @returns {Promise<any>}
  */
 export const post = (path, body = {}, how = {}) =>
@@ -104,15 +104,15 @@ export async function upload(file, progress = () => {}, stop) {
   return (await post(`${path}/finish`, {}, { signal: stop })).file;
 }
 
-/** @typedef {{ body?: BodyInit, type?: string, key?: string, wants?: 'blob', once?: boolean, signal?: AbortSignal }} How */
+/** @typedef {{ body?: BodyInit, type?: string, key?: string, wants?: 'blob', signal?: AbortSignal }} How */
 
 /** @param {string} method @param {string} path @param {How} how @returns {Promise<any>} */
 async function call(method, path, how) {
   for (let tries = 1; ; tries++) {
     try {
-      return await once(method, path, how);
+      return await request(method, path, how);
     } catch (problem) {
-      if (!(problem instanceof Problem) || !problem.mayPass || how.once || tries === TRIES_MAX) throw problem;
+      if (!(problem instanceof Problem) || !problem.mayPass || tries === TRIES_MAX) throw problem;
       const wait = problem.retryAfter ?? 2 ** (tries - 1) * (0.5 + Math.random() / 2);
       if (wait > RETRY_AFTER_S_MAX || !navigator.onLine) throw problem;
       await pause(wait * 1000, how.signal);
@@ -121,7 +121,7 @@ async function call(method, path, how) {
 }
 
 /** @param {string} method @param {string} path @param {How} how @returns {Promise<any>} */
-async function once(method, path, how) {
+async function request(method, path, how) {
   const headers = new Headers();
   // The header says which sign-in of this browser calls, and no page of another origin can set it.
   headers.set('Tasuki-Page', slot.read() ?? 'none');

@@ -1,20 +1,26 @@
-// What the browser keeps: settings, drafts, messages that wait for the network. Signing out clears what belongs to a sign-in.
+// What the browser keeps: settings, drafts, messages that wait for the network. Signing out clears what belongs to a person.
 const PREFIX = 'tasuki.';
 
-/** @param {Storage} storage @param {string} key @param {string | null} text */
+/** @typedef {'localStorage' | 'sessionStorage'} StorageName */
+
+/**
+ * A full or forbidden storage loses a draft on reload, and nothing else.
+ * @param {StorageName} storage @param {string} key @param {string | null} text @returns {boolean} whether it is stored
+ */
 function put(storage, key, text) {
   try {
-    if (text === null) storage.removeItem(key);
-    else storage.setItem(key, text);
+    if (text === null) window[storage].removeItem(key);
+    else window[storage].setItem(key, text);
+    return true;
   } catch {
-    // A full or forbidden storage loses a draft on reload, and nothing else.
+    return false;
   }
 }
 
-/** @param {Storage} storage @param {string} key */
+/** @param {StorageName} storage @param {string} key */
 function get(storage, key) {
   try {
-    return storage.getItem(key);
+    return window[storage].getItem(key);
   } catch {
     return null;
   }
@@ -22,39 +28,46 @@ function get(storage, key) {
 
 /** The slot of this tab, or that of the last sign-in in this browser. */
 export const slot = {
-  read: () => get(sessionStorage, `${PREFIX}slot`) ?? get(localStorage, `${PREFIX}slot`),
+  read: () => get('sessionStorage', `${PREFIX}slot`) ?? get('localStorage', `${PREFIX}slot`),
   /** @param {string} value */
   write(value) {
-    put(sessionStorage, `${PREFIX}slot`, value);
-    put(localStorage, `${PREFIX}slot`, value);
+    put('sessionStorage', `${PREFIX}slot`, value);
+    put('localStorage', `${PREFIX}slot`, value);
   },
-  /** Ties this tab to the slot it uses, whoever signs in in another tab. */
+  /** Ties this tab to the slot it uses, so that a sign-in in another tab does not change it. */
   adopt() {
     const mine = slot.read();
-    if (mine) put(sessionStorage, `${PREFIX}slot`, mine);
+    if (mine) put('sessionStorage', `${PREFIX}slot`, mine);
   },
   clear() {
     const mine = slot.read();
-    put(sessionStorage, `${PREFIX}slot`, null);
-    if (get(localStorage, `${PREFIX}slot`) === mine) put(localStorage, `${PREFIX}slot`, null);
+    put('sessionStorage', `${PREFIX}slot`, null);
+    if (get('localStorage', `${PREFIX}slot`) === mine) put('localStorage', `${PREFIX}slot`, null);
   },
 };
 
-/** Belongs to the sign-in of this tab: drafts, waiting messages, where one was. Cleared at sign-out. */
+/** The person of this tab; empty while it is signed out, when nothing is kept. */
+let owner = '';
+
+/**
+ * Belongs to the person of this tab: drafts, unsent messages. It survives the end of a sign-in, because a person who comes back with a
+ * new link has a new slot and the same drafts. Signing out clears it.
+ */
 export const kept = {
+  /** @param {string} person */
+  open(person) {
+    owner = person;
+  },
   /** @param {string} name @param {any} [otherwise] */
-  read(name, otherwise = null) {
-    return parse(get(localStorage, mine(name)), otherwise);
-  },
-  /** @param {string} name @param {any} value `null` forgets it */
-  write(name, value) {
-    put(localStorage, mine(name), value === null ? null : JSON.stringify(value));
-  },
+  read: (name, otherwise = null) => (owner ? parse(get('localStorage', mine(name)), otherwise) : otherwise),
+  /** @param {string} name @param {any} value `null` forgets it @returns {boolean} whether it is stored */
+  write: (name, value) => owner !== '' && put('localStorage', mine(name), value === null ? null : JSON.stringify(value)),
   clear() {
     const start = mine('');
-    for (const key of Object.keys(localStorage)) if (key.startsWith(start)) put(localStorage, key, null);
+    for (const key of Object.keys(localStorage)) if (owner && key.startsWith(start)) put('localStorage', key, null);
+    owner = '';
   },
-  /** Tells another tab's changes of one name. @param {string} name @param {() => void} tell */
+  /** Calls `tell` when another tab changes the name. @param {string} name @param {() => void} tell */
   watch(name, tell) {
     /** @param {StorageEvent} event */
     const hear = (event) => event.key === mine(name) && tell();
@@ -63,16 +76,16 @@ export const kept = {
   },
 };
 
-/** Belongs to the browser: sound, language, keys. It has nothing of a sign-in and stays. */
+/** Belongs to the browser: sound, language, keys. It has nothing of a person and stays. */
 export const settings = {
   /** @param {string} name @param {any} [otherwise] */
-  read: (name, otherwise = null) => parse(get(localStorage, `${PREFIX}set.${name}`), otherwise),
+  read: (name, otherwise = null) => parse(get('localStorage', `${PREFIX}set.${name}`), otherwise),
   /** @param {string} name @param {any} value */
-  write: (name, value) => put(localStorage, `${PREFIX}set.${name}`, value === null ? null : JSON.stringify(value)),
+  write: (name, value) => put('localStorage', `${PREFIX}set.${name}`, value === null ? null : JSON.stringify(value)),
 };
 
 /** @param {string} name */
-const mine = (name) => `${PREFIX}of.${slot.read() ?? 'nobody'}.${name}`;
+const mine = (name) => `${PREFIX}of.${owner}.${name}`;
 
 /** @param {string | null} text @param {any} otherwise */
 function parse(text, otherwise) {

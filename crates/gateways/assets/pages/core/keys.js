@@ -62,11 +62,11 @@ let beforeAt = 0;
 const SECOND_KEY_MS = 1500;
 
 /** @param {KeyboardEvent} event */
-function hear(event) {
+function onKey(event) {
   if (event.defaultPrevented || event.isComposing) return;
   const strong = event.ctrlKey || event.metaKey || event.altKey || /^F\d+$/.test(event.key);
   if (!strong && (!singleKeys.value || writes(event.target) || document.querySelector('dialog[open]'))) return;
-  const key = named(event);
+  const key = nameOf(event);
   const sequence = Date.now() - beforeAt < SECOND_KEY_MS ? [before, key] : [];
   const command =
     commands.value.find((one) => same(keysOf(one), sequence) && (one.may?.() ?? true)) ??
@@ -83,18 +83,18 @@ function hear(event) {
 const same = (keys, pressed) => keys.length > 0 && keys.length === pressed.length && keys.every((key, at) => key.toLowerCase() === pressed[at].toLowerCase());
 
 /** @param {KeyboardEvent} event */
-function named(event) {
+function nameOf(event) {
   const shifted = event.shiftKey && /^[a-z]$/i.test(event.key);
   return [(event.ctrlKey || event.metaKey) && 'Control', event.altKey && 'Alt', shifted && 'Shift', event.key].filter(Boolean).join('+');
 }
 
-addEventListener('keydown', hear);
+addEventListener('keydown', onKey);
 
 /**
  * F6 and Shift F6 move between the regions of a page, which carry `data-region`.
  * @param {boolean} backwards
  */
-export function nextRegion(backwards) {
+function nextRegion(backwards) {
   const regions = /** @type {HTMLElement[]} */ ([...document.querySelectorAll('[data-region]')]).filter((one) => one.offsetParent);
   if (regions.length === 0) return;
   const at = regions.findIndex((one) => one.contains(document.activeElement));

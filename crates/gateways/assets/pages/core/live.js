@@ -8,21 +8,21 @@ import { stillSignedIn } from './who.js';
 const WAITS = [500, 1_000, 2_000, 4_000, 8_000, 15_000];
 /** The server drops the same typing frame within 2 s, and a frame counts for 6 s. */
 const TYPING_EVERY_MS = 3_000;
-/** A ping finds a connection that is dead though nobody closed it. */
+/** A ping finds a connection that is dead though neither side closed it. */
 const PING_EVERY_MS = 15_000;
 const PONG_MS_MAX = 10_000;
 const TOKEN_ENDED = 4001;
 
 /**
- * `connecting` at first; `again` after a loss; `offline` while the device has no network; `ended` when the sign-in is over.
- * @typedef {'idle' | 'connecting' | 'online' | 'again' | 'offline' | 'ended'} State
+ * `idle` without subscriptions; `connecting` at first; `again` after a loss; `offline` while the device has no network.
+ * @typedef {'idle' | 'connecting' | 'online' | 'again' | 'offline'} State
  */
 
 /** @type {import('./html.js').Signal<State>} */
 export const state = signal('idle');
 
 /**
- * @typedef {object} Following
+ * @typedef {object} Subscription
  * @property {string} [conversation] this conversation only
  * @property {string} [kind] events of this family or name
  * @property {string} [agent]
@@ -33,36 +33,37 @@ export const state = signal('idle');
  * @property {(first: boolean) => void} [ready] subscribed; `first` is false after a break
  */
 
-/** @type {Map<string, Following & { ready_before?: boolean }>} */
-const followings = new Map();
+/** @type {Map<string, Subscription & { wasReady?: boolean }>} */
+const subscriptions = new Map();
 /** @type {WebSocket | null} */
 let socket = null;
 let tries = 0;
 let next = 0;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer;
+/** When a missing pong means that the connection is dead; 0 while no ping waits for one. */
 let pongBy = 0;
 
 /**
  * Follows events until the returned function is called.
- * @param {Following} following
+ * @param {Subscription} subscription
  * @returns {() => void}
  */
-export function follow(following) {
+export function follow(subscription) {
   const id = `s${++next}`;
-  followings.set(id, { ...following });
+  subscriptions.set(id, { ...subscription });
   if (socket?.readyState === WebSocket.OPEN) subscribe(id);
   else open();
   return () => {
-    followings.delete(id);
+    subscriptions.delete(id);
     send({ do: 'unsubscribe', of: id });
-    if (followings.size === 0) close();
+    if (subscriptions.size === 0) close();
   };
 }
 
 /** Ends the connection, such as at sign-out. */
 export function close() {
-  followings.clear();
+  subscriptions.clear();
   clearTimeout(timer);
   socket?.close(1000);
   socket = null;
@@ -70,8 +71,8 @@ export function close() {
 }
 
 /** Tries at once instead of after the wait. */
-export function retryNow() {
-  if (socket || followings.size === 0) return;
+function retryNow() {
+  if (socket || subscriptions.size === 0) return;
   tries = 0;
   open();
 }
@@ -97,42 +98,45 @@ function send(frame) {
 function open() {
   if (socket) return;
   clearTimeout(timer);
-  if (state.value === 'idle' || state.value === 'ended') state.value = 'connecting';
+  if (state.value === 'idle') state.value = 'connecting';
   const url = address('/ws');
   url.protocol = url.protocol.replace('http', 'ws');
   const own = new WebSocket(url, ['tasuki.v1', `page.${slot.read() ?? 'none'}`]);
   socket = own;
   own.onopen = () => {
-    tries = 0;
     pongBy = 0;
-    for (const id of followings.keys()) subscribe(id);
+    for (const id of subscriptions.keys()) subscribe(id);
     if (state.value !== 'again' && state.value !== 'offline') state.value = 'online';
   };
   own.onmessage = ({ data }) => hear(JSON.parse(data));
   own.onclose = ({ code }) => own === socket && lost(code);
 }
 
-/** @param {number} code */
+/** @param {number} [code] */
 function lost(code) {
   socket = null;
-  if (followings.size === 0) return;
+  clearTimeout(timer);
+  if (subscriptions.size === 0) return;
   state.value = navigator.onLine ? 'again' : 'offline';
   // A refused upgrade looks like any other loss, so the page asks whether it is still signed in.
   if (code === TOKEN_ENDED || tries > 0) {
-    stillSignedIn().then((still) => {
-      if (still) return;
-      close();
-      state.value = 'ended';
-    });
+    stillSignedIn().then((still) => still || close());
   }
   const wait = WAITS[Math.min(tries, WAITS.length - 1)];
   tries += 1;
   timer = setTimeout(open, wait * (0.5 + Math.random() / 2));
 }
 
+/** Gives up the connection without waiting for its close, which may take minutes without a network. */
+function drop() {
+  const dead = socket;
+  lost();
+  dead?.close();
+}
+
 /** @param {string} id */
 function subscribe(id) {
-  const { conversation, kind, agent, after } = /** @type {Following} */ (followings.get(id));
+  const { conversation, kind, agent, after } = /** @type {Subscription} */ (subscriptions.get(id));
   send({ id, do: 'subscribe', conversation, kind, agent, after });
 }
 
@@ -141,54 +145,45 @@ function hear(frame) {
   pongBy = 0;
   if (frame.re !== undefined) return answered(frame);
   if (frame.typing) {
-    for (const one of followings.values()) if (one.conversation === frame.typing.conversation) one.frame?.(frame);
+    for (const one of subscriptions.values()) if (one.conversation === frame.typing.conversation) one.frame?.(frame);
     return;
   }
-  const following = followings.get(frame.of);
-  if (!following) return;
-  if (frame.event) following.event?.(frame.event);
-  else if (frame.type) following.frame?.(frame);
+  const subscription = subscriptions.get(frame.of);
+  if (!subscription) return;
+  if (frame.event) subscription.event?.(frame.event);
+  else if (frame.type) subscription.frame?.(frame);
   if (frame.cursor) {
-    following.after = frame.cursor;
-    following.cursor?.(frame.cursor);
+    subscription.after = frame.cursor;
+    subscription.cursor?.(frame.cursor);
   }
 }
 
 /** @param {any} frame */
 function answered(frame) {
-  const following = followings.get(frame.re);
-  if (!following) return;
+  const subscription = subscriptions.get(frame.re);
+  if (!subscription) return;
   if (frame.status >= 400) {
     // A cursor of an older ledger: begin again now, and let the page read anew.
-    if (frame.body?.code === 'cursor_invalid' && following.after) {
-      following.after = undefined;
+    if (frame.body?.code === 'cursor_invalid' && subscription.after) {
+      subscription.after = undefined;
       subscribe(frame.re);
-    }
+    } else if (frame.status === 429 || frame.status >= 500) drop();
     return;
   }
-  following.after = frame.body.cursor ?? following.after;
+  tries = 0;
+  subscription.after = frame.body.cursor ?? subscription.after;
   state.value = 'online';
-  following.ready?.(!following.ready_before);
-  following.ready_before = true;
+  subscription.ready?.(!subscription.wasReady);
+  subscription.wasReady = true;
 }
 
 setInterval(() => {
   if (socket?.readyState !== WebSocket.OPEN) return;
-  if (pongBy && Date.now() > pongBy) {
-    const dead = socket;
-    lost(4002);
-    dead.close();
-    return;
-  }
+  if (pongBy && Date.now() > pongBy) return drop();
   send({ id: 'ping', do: 'ping' });
   pongBy ||= Date.now() + PONG_MS_MAX;
 }, PING_EVERY_MS);
 
 addEventListener('online', retryNow);
-addEventListener('offline', () => {
-  if (followings.size === 0) return;
-  const dead = socket;
-  lost(1006);
-  dead?.close();
-});
+addEventListener('offline', drop);
 document.addEventListener('visibilitychange', () => document.visibilityState === 'visible' && retryNow());

@@ -1,4 +1,4 @@
-// Messages that wait to be sent. Each is kept in the browser with its key until the server has it, so it is sent once,
+// The outbox of a conversation. Each message is kept in the browser with its key until the server has it, so it is sent once,
 // also after a reload, a loss of the network or a restart of the server.
 import { signal } from './html.js';
 import { post, Problem } from './api.js';
@@ -6,71 +6,63 @@ import { newKey } from './ids.js';
 import { kept } from './kept.js';
 
 /** More messages than this are refused while nothing can be sent. */
-const WAITING_MAX = 100;
-/** The server keeps keys for seven days; an older message could be applied twice, so the person decides. */
+const UNSENT_MAX = 100;
+/** The server keeps keys for seven days; an older message could be applied twice, so the customer decides. */
 const SAFE_MS = 6 * 86_400_000;
 const RETRY_S = 5;
 
 /**
- * `waiting` for the network, `sending`, or `failed`: the server refused it.
- * @typedef {object} Waiting
- * @property {string} key
- * @property {any} body what the server gets
- * @property {string} text what the page shows
- * @property {string} at
- * @property {'waiting' | 'sending' | 'failed'} state
- * @property {string} [code] why it was refused
+ * A message that the server does not have yet. `code` says why the server refused it; it is absent while the message waits.
+ * @typedef {{ key: string, body: any, text: string, at: string, code?: string }} Unsent
  */
 
-/** The outbox of one conversation. */
 export class Outbox {
+  /** In the order in which they are sent; all tabs of the person share the list. @type {import('./html.js').Signal<Unsent[]>} */
+  items = signal([]);
+  /** The key of the message that this tab sends now. */
+  sending = signal('');
   #tell;
   #name;
   #path;
+  #stored = true;
   #busy = false;
+  #closed = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #stop;
 
   /**
    * @param {string} conversation
-   * @param {{ sent: (waiting: Waiting, answer: any) => void, failed: (waiting: Waiting) => void }} tell
+   * @param {{ sent: (one: Unsent, answer: any) => void, failed: (one: Unsent) => void }} tell
    */
   constructor(conversation, tell) {
     this.#tell = tell;
     this.#name = `outbox.${conversation}`;
     this.#path = `/v1/conversations/${encodeURIComponent(conversation)}/messages`;
-    /** @type {import('./html.js').Signal<Waiting[]>} */
-    this.items = signal(this.#load());
-    this.#stop = kept.watch(this.#name, () => {
-      if (!this.#busy) this.items.value = this.#load();
-    });
+    this.#read();
+    this.#stop = kept.watch(this.#name, () => this.#read());
     addEventListener('online', this.flush);
     this.flush();
   }
 
-  /** @param {any} body @param {string} text @returns {Waiting | null} `null` if too many wait */
+  /** @param {any} body what the server gets @param {string} text what the live region says if it fails @returns {boolean} `false` if too many wait */
   add(body, text) {
-    if (this.items.value.length >= WAITING_MAX) return null;
-    /** @type {Waiting} */
-    const one = { key: newKey(), body, text, at: new Date().toISOString(), state: 'waiting' };
-    this.#save([...this.items.value, one]);
+    if (this.items.value.length >= UNSENT_MAX) return false;
+    const one = { key: newKey(), body, text, at: new Date().toISOString() };
+    this.#change((list) => [...list, one]);
     this.flush();
-    return one;
+    return true;
   }
 
   /** Tries a refused message once more. @param {string} key */
   again(key) {
-    this.#mark(key, { state: 'waiting', code: undefined });
+    this.#set(key, { code: undefined, at: new Date().toISOString() });
     this.flush();
   }
 
-  /** @param {string} key */
-  drop(key) {
-    this.#save(this.items.value.filter((one) => one.key !== key));
-  }
-
+  /** Stops sending. What is not sent stays in the browser. */
   close() {
+    this.#closed = true;
     removeEventListener('online', this.flush);
     clearTimeout(this.#timer);
     this.#stop();
@@ -78,58 +70,70 @@ export class Outbox {
 
   /** Sends what waits, in order. */
   flush = async () => {
-    if (this.#busy) return;
+    if (this.#busy || this.#closed) return;
     this.#busy = true;
     clearTimeout(this.#timer);
-    // Another tab of the same sign-in must not send at the same time: the key would protect, but the order would not.
-    await exclusively(`${this.#name}.send`, async () => {
-      for (let one = this.#first(); one && navigator.onLine; one = this.#first()) if (!(await this.#send(one))) break;
-    });
-    this.#busy = false;
+    // Another tab of the same person must not send at the same time: the key would protect, but the order would not.
+    await exclusively(`${this.#name}.send`, () => this.#sendAll());
   };
 
-  #first() {
-    return this.items.value.find((one) => one.state !== 'failed');
-  }
-
-  /** @param {Waiting} one @returns {Promise<boolean>} whether the next one may go */
-  async #send(one) {
-    this.#mark(one.key, { state: 'sending' });
+  async #sendAll() {
     try {
-      const answer = await post(this.#path, one.body, { key: one.key });
-      this.#tell.sent(one, answer);
-      this.drop(one.key);
-      return true;
-    } catch (problem) {
-      if (!(problem instanceof Problem)) throw problem;
-      if (problem.mayPass || problem.status === 401) {
-        this.#mark(one.key, { state: 'waiting' });
-        this.#timer = setTimeout(this.flush, (problem.retryAfter ?? RETRY_S) * 1000);
-        return false;
-      }
-      this.#mark(one.key, { state: 'failed', code: problem.code });
-      this.#tell.failed({ ...one, code: problem.code });
-      return true;
+      this.#read();
+      for (let one = this.#next(); one; one = this.#next()) if (!(await this.#send(one))) break;
+    } finally {
+      // Before the lock is released: a message that is added later must find the outbox idle.
+      this.#busy = false;
+      this.sending.value = '';
     }
   }
 
-  /** @returns {Waiting[]} */
-  #load() {
-    return kept.read(this.#name, []).map((/** @type {Waiting} */ one) => {
-      if (one.state === 'failed') return one;
-      return Date.now() - Date.parse(one.at) > SAFE_MS ? { ...one, state: 'failed', code: 'too_old' } : { ...one, state: 'waiting' };
-    });
+  #next() {
+    return this.#closed || !navigator.onLine ? undefined : this.items.value.find((one) => !one.code);
   }
 
-  /** @param {Waiting[]} next */
-  #save(next) {
+  /** @param {Unsent} one @returns {Promise<boolean>} whether the next one may go */
+  async #send(one) {
+    if (Date.now() - Date.parse(one.at) > SAFE_MS) return this.#fail(one, 'too_old');
+    this.sending.value = one.key;
+    try {
+      const answer = await post(this.#path, one.body, { key: one.key });
+      // After a close the tab may be signed out or have another person. The key protects a message that is sent again.
+      if (this.#closed) return false;
+      this.#tell.sent(one, answer);
+      this.#change((list) => list.filter((other) => other.key !== one.key));
+      return true;
+    } catch (problem) {
+      if (!(problem instanceof Problem)) throw problem;
+      if (this.#closed) return false;
+      if (!problem.mayPass && problem.status !== 401) return this.#fail(one, problem.code);
+      this.#timer = setTimeout(this.flush, (problem.retryAfter ?? RETRY_S) * 1000);
+      return false;
+    }
+  }
+
+  /** @param {Unsent} one @param {string} code */
+  #fail(one, code) {
+    this.#set(one.key, { code });
+    this.#tell.failed(one);
+    return true;
+  }
+
+  #read() {
+    if (this.#stored) this.items.value = kept.read(this.#name, []);
+  }
+
+  /** Changes the stored list, not a copy of it: another tab may have added to it. @param {(list: Unsent[]) => Unsent[]} change */
+  #change(change) {
+    this.#read();
+    const next = change(this.items.value);
+    this.#stored = kept.write(this.#name, next.length ? next : null);
     this.items.value = next;
-    kept.write(this.#name, next.length ? next : null);
   }
 
-  /** @param {string} key @param {Partial<Waiting>} change */
-  #mark(key, change) {
-    this.#save(this.items.value.map((one) => (one.key === key ? { ...one, ...change } : one)));
+  /** @param {string} key @param {Partial<Unsent>} fields */
+  #set(key, fields) {
+    this.#change((list) => list.map((one) => (one.key === key ? { ...one, ...fields } : one)));
   }
 }
 

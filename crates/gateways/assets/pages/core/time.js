@@ -2,7 +2,7 @@
 import { signal, useEffect } from './html.js';
 import { language, t } from './words.js';
 
-/** The present, in ms; moves once a second while somebody watches. */
+/** The present, in ms; moves once a second while a component watches it. */
 export const now = signal(Date.now());
 let watchers = 0;
 /** @type {ReturnType<typeof setInterval> | undefined} */
@@ -11,13 +11,13 @@ let timer;
 /** Keeps the clock ticking while the component is shown, and reads it. @param {boolean} [on] */
 export function useNow(on = true) {
   useEffect(() => (on ? watchClock() : undefined), [on]);
-  // The signal is old while nobody watched it.
+  // The signal is old if no component watched it until now.
   const ticked = on ? now.value : now.peek();
   return watchers > 0 ? ticked : Date.now();
 }
 
 /** @returns {() => void} */
-export function watchClock() {
+function watchClock() {
   if (watchers++ === 0) {
     now.value = Date.now();
     timer = setInterval(() => (now.value = Date.now()), 1000);

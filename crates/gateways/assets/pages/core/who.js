@@ -16,39 +16,38 @@ import { kept, slot } from './kept.js';
  * @property {string} expires_at
  */
 
-/** @typedef {'asking' | 'in' | 'out' | 'unreachable'} SignIn */
+/** @typedef {'asking' | 'in' | 'out' | 'unreachable'} SignInState */
 
 /** @type {import('./html.js').Signal<Who | null>} */
 export const who = signal(null);
 
-/** @type {import('./html.js').Signal<SignIn>} */
-const asked = signal('asking');
+/** @type {import('./html.js').Signal<SignInState>} */
+const state = signal('asking');
 
-/** Whether this tab is signed in. @type {import('./html.js').ReadonlySignal<SignIn>} */
-export const signIn = computed(() => (signedOut.value ? 'out' : asked.value));
+/** Whether this tab is signed in. @type {import('./html.js').ReadonlySignal<SignInState>} */
+export const signIn = computed(() => (signedOut.value ? 'out' : state.value));
 
 /** Why the last link did not work, as a code of the server; empty if there is nothing to say. */
 export const linkProblem = signal('');
 
+/** The link of the URL until the server has accepted or refused it. @type {string | null} */
+let link = null;
+
 /** Takes a link out of the URL, exchanges it, and asks who is signed in. Call it once, first. */
 export async function begin() {
-  const link = new URLSearchParams(location.hash.slice(1)).get('link');
-  if (link !== null) {
-    history.replaceState(null, '', location.pathname + location.search);
-    const problem = await enter({ link });
-    if (!problem) return;
-    linkProblem.value = problem.code;
-  }
+  link = new URLSearchParams(location.hash.slice(1)).get('link');
+  if (link !== null) history.replaceState(null, '', location.pathname + location.search);
   await ask();
 }
 
 /** Asks the server who is signed in in this tab. */
 export async function ask() {
-  asked.value = 'asking';
+  state.value = 'asking';
+  if (link !== null && (await enterWithLink(link))) return;
   try {
     accept(await get('/v1/sign-in'));
   } catch (problem) {
-    asked.value = problem instanceof Problem && problem.status === 401 ? 'out' : 'unreachable';
+    state.value = problem instanceof Problem && problem.status === 401 ? 'out' : 'unreachable';
   }
 }
 
@@ -64,10 +63,22 @@ export async function stillSignedIn() {
   }
 }
 
+/** @param {string} given @returns {Promise<boolean>} whether the sign-in is decided */
+async function enterWithLink(given) {
+  const problem = await enter({ link: given });
+  if (problem?.mayPass) {
+    state.value = 'unreachable';
+    return true;
+  }
+  link = null;
+  if (problem) linkProblem.value = problem.code;
+  return problem === null;
+}
+
 /** @param {string} token @returns {Promise<Problem | null>} */
 export const enterWithToken = (token) => enter({ token });
 
-/** Signs out, and clears what this browser holds for this sign-in. */
+/** Signs out, and clears what this browser keeps for this person. */
 export async function signOut() {
   await post('/v1/sign-ins/end').catch((problem) => {
     if (!(problem instanceof Problem) || problem.status !== 401) throw problem;
@@ -75,7 +86,7 @@ export async function signOut() {
   kept.clear();
   slot.clear();
   who.value = null;
-  asked.value = 'out';
+  state.value = 'out';
 }
 
 /** @param {{ link: string } | { token: string }} secret @returns {Promise<Problem | null>} */
@@ -93,8 +104,9 @@ async function enter(secret) {
 function accept({ slot: given, ...rest }) {
   if (given) slot.write(given);
   else slot.adopt();
+  kept.open(`${rest.teamspace}/${rest.principal}`);
   who.value = rest;
   signedOut.value = false;
   linkProblem.value = '';
-  asked.value = 'in';
+  state.value = 'in';
 }

@@ -47,9 +47,7 @@ async function speak(code) {
  * @returns {string}
  */
 export function t(key, values = {}) {
-  const entry = catalogue.value[key] ?? loaded.en[key] ?? key;
-  const text = typeof entry === 'string' ? entry : (entry[plurals.value.select(Number(values.n))] ?? entry.other ?? '');
-  return text.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? format(values[name]) : whole));
+  return sentence(key, values).replace(/\{(\w+)\}/g, (whole, name) => (name in values ? format(values[name]) : whole));
 }
 
 /**
@@ -58,9 +56,15 @@ export function t(key, values = {}) {
  * @returns {[string, string][]}
  */
 export function pieces(key, values) {
+  return sentence(key, values)
+    .split(/\{(\w+)\}/)
+    .map((piece, at) => (at % 2 ? [piece, format(values[piece] ?? '')] : ['', piece]));
+}
+
+/** @param {Key} key @param {Record<string, string | number>} values */
+function sentence(key, values) {
   const entry = catalogue.value[key] ?? loaded.en[key] ?? key;
-  const text = typeof entry === 'string' ? entry : (entry[plurals.value.select(Number(values.n))] ?? entry.other ?? '');
-  return text.split(/\{(\w+)\}/).map((piece, at) => (at % 2 ? [piece, format(values[piece] ?? '')] : ['', piece]));
+  return typeof entry === 'string' ? entry : (entry[plurals.value.select(Number(values.n))] ?? entry.other ?? '');
 }
 
 /** @param {string | number} value */

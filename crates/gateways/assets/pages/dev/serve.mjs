@@ -91,7 +91,7 @@ async function byToken(token) {
   if (signIns.has(slotOf(token))) return slotOf(token);
   const headers = { Authorization: `Bearer ${token}` };
   const status = (await fetch(new URL('/v1/teamspace', upstream), { headers })).status;
-  return status === 200 ? add('operator', token, { id: 'someone', name: 'Someone', conversation_id: null }) : undefined;
+  return status === 200 ? add('operator', token, { id: 'operator', name: 'Operator', conversation_id: null }) : undefined;
 }
 
 function who(slot, response) {

@@ -23,11 +23,11 @@ export const PresenceWord = ({ state, more = '' }) => html`
   <span class="presence"><span class=${`dot dot-${state}`} aria-hidden="true"></span>${presenceWord(state)}${more && ` ${more}`}</span>`;
 
 /** @param {Presence} state */
-export const presenceWord = (state) =>
+const presenceWord = (state) =>
   t(/** @type {const} */ ({ available: 'available', busy: 'busy', away: 'away', offline: 'offline_presence' })[state]);
 
 /** The first letters of the first and the last word, whole characters each. @param {string} name */
-export function initials(name) {
+function initials(name) {
   const words = name.trim().split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word));
   const letters = (words.length > 1 ? [words[0], words[words.length - 1]] : words.slice(0, 1)).map(
     (word) => /[\p{L}\p{N}]/u.exec(word)?.[0] ?? '',

@@ -1,6 +1,6 @@
 // The banner of a confirmation. Its buttons are verbs of the action, never Yes or OK.
-import { html, classes, useEffect, useRef } from '../core/html.js';
-import { countdown, say } from '../core/announce.js';
+import { html, classes } from '../core/html.js';
+import { useCountdown } from '../core/announce.js';
 import { Icon } from '../core/icons.js';
 import { duration, useNow } from '../core/time.js';
 import { t } from '../core/words.js';
@@ -15,10 +15,7 @@ import { Button } from './button.js';
 export function ConfirmBanner({ agent, action, yes, no, onYes, onNo, until, otherwise = 'nothing', irreversible = false, consequence, busy = false, of, stacked = false, children }) {
   const now = useNow(until !== undefined);
   const left = until === undefined ? undefined : Math.max(0, until - now);
-  const tell = useRef(countdown((seconds) => say(t('live_left', { n: seconds }), 'countdown')));
-  useEffect(() => {
-    if (left !== undefined) tell.current(Math.ceil(left / 1000));
-  }, [left]);
+  useCountdown(left);
   return html`
     <section class=${classes('banner', stacked && 'banner-stacked')} aria-label=${t('asks_action', { agent, action })}>
       <${Icon} name="warn" />
@@ -44,7 +41,7 @@ function deadline(left, otherwise, irreversible) {
   return `${irreversible ? `${t('irreversible')} ` : ''}${t('answer_within', values)}`;
 }
 
-/** A confirmation that is over: answered by another, or by nobody. @param {{ text: string, good?: boolean, onClose?: () => void }} props */
+/** A confirmation that is over: a colleague answered, or the time ran out. @param {{ text: string, good?: boolean, onClose?: () => void }} props */
 export const SettledBanner = ({ text, good = false, onClose }) => html`
   <div class=${classes('banner', good ? 'banner-ok' : 'banner-over')}>
     <${Icon} name=${good ? 'check' : 'clock'} /><p class="banner-words" dir="auto">${text}</p>

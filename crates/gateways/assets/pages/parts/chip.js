@@ -14,11 +14,11 @@ const sentences = /** @type {const} */ ({ answer: 'answer_in', reply: 'reply_in'
 const SOON = 0.75;
 
 /**
- * How a deadline stands: neutral, soon, late.
+ * The tone of a deadline: neutral, soon, late.
  * @param {number} since @param {number} until @param {number} now
  * @returns {'calm' | 'soon' | 'late'}
  */
-export function urgency(since, until, now) {
+function urgency(since, until, now) {
   if (now >= until) return 'late';
   return now - since >= (until - since) * SOON ? 'soon' : 'calm';
 }

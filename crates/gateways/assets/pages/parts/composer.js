@@ -49,7 +49,7 @@ const turn = (mode, onMode, noReply) => (/** @type {KeyboardEvent & { currentTar
   requestAnimationFrame(() => /** @type {HTMLElement | null} */ (group.querySelector(`[data-mode="${next}"]`))?.focus());
 };
 
-/** Somebody else has the conversation: only notes may be written. @param {{ name: string, onNote?: () => void }} props */
+/** Another person has the conversation: only notes may be written. @param {{ name: string, onNote?: () => void }} props */
 export const LockedComposer = ({ name, onNote }) => html`
   <div class="composer composer-locked">
     <${Icon} name="lock" size=${16} /><span class="grow">${t('not_yours', { name })}</span>

@@ -17,7 +17,7 @@ export function LabelledField({ label, value, onInput, hint, error, type = 'text
       <label for=${id}>${label}</label>
       ${lines ? html`<textarea ...${shared} rows="2" onInput=${hear}></textarea>` : html`<input ...${shared} type=${type} onInput=${hear} />`}
       ${hint && html`<p class="meta" id=${`${id}-hint`}>${hint}</p>`}
-      ${error && html`<p class="field-error" id=${`${id}-error`}><${Icon} name="warn" size=${16} />${error}</p>`}
+      ${error && html`<p class="field-error" id=${`${id}-error`} role="alert"><${Icon} name="warn" size=${16} />${error}</p>`}
     </div>`;
 }
 

@@ -6,6 +6,7 @@ import { bytes } from '../core/time.js';
 import { t } from '../core/words.js';
 import { Dialog } from './dialog.js';
 import { Theirs } from './text.js';
+import { warn } from './toast.js';
 
 /** What the server shows as an image. Everything else is a download, whatever the sender calls it. */
 const IMAGES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
@@ -21,7 +22,7 @@ export const FileView = ({ part }) =>
 /** @param {{ part: FilePart }} props */
 function PlainFile({ part }) {
   const [failed, setFailed] = useState(false);
-  const load = () => save(part).catch(() => setFailed(true));
+  const load = () => save(part).catch(() => (setFailed(true), warn(t('file_gone'))));
   return html`
     <button type="button" class="file" onClick=${load} disabled=${!part.path} aria-label=${t('download', { name: part.name })}>
       <span class="file-picture"><${Icon} name="file" /></span>

@@ -1,4 +1,4 @@
-// One message: its parts in bubbles, who said it, and what became of it.
+// One message: its parts in bubbles, its sender, and its state.
 import { html, classes } from '../core/html.js';
 import { Icon } from '../core/icons.js';
 import { t } from '../core/words.js';
@@ -30,7 +30,7 @@ export const ErasedBubble = () => html`<div class="bubble bubble-erased">${t('er
 export const TypingDots = () => html`<div class="bubble typing" aria-hidden="true"><i></i><i></i><i></i></div>`;
 
 /**
- * What became of one's own message: `sending`, `sent`, `delivered`, `read`, `kept` while offline, or `failed`.
+ * The state of the reader's own message: `sending`, `sent`, `delivered`, `read`, `kept` while offline, or `failed`.
  * @param {{ state: 'sending' | 'sent' | 'delivered' | 'read' | 'kept' | 'failed', again?: () => void }} props
  */
 export function MessageState({ state, again }) {

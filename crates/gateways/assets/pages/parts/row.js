@@ -1,4 +1,4 @@
-// A conversation in a list: who, since when, the last words, how it stands.
+// A conversation in a list: the customer, the time, the last words, a chip with its state.
 import { html, classes } from '../core/html.js';
 import { Icon } from '../core/icons.js';
 import { duration, useNow } from '../core/time.js';

@@ -53,6 +53,8 @@ function TokenForm() {
           onInput=${(/** @type {any} */ event) => (setToken(event.target.value), setWrong(''))} aria-invalid=${wrong ? 'true' : undefined} aria-describedby="token-about" /></div>
         <${Button} type="submit" large disabled=${busy}>${t('sign_in')}<//>
       </div>
-      <div id="token-about" role="alert">${wrong ? html`<p class="field-error"><${Icon} name="warn" size=${16} />${wrong}</p>` : html`<p class="second">${t('token_hint')}</p>`}</div>
+      <div id="token-about">
+        <div role="alert">${wrong && html`<p class="field-error"><${Icon} name="warn" size=${16} />${wrong}</p>`}</div>
+        ${!wrong && html`<p class="second">${t('token_hint')}</p>`}</div>
     </form>`;
 }

@@ -2,14 +2,14 @@
 import { html, signal } from '../core/html.js';
 import { alert, say } from '../core/announce.js';
 import { Icon } from '../core/icons.js';
-import { Button, IconButton } from './button.js';
 import { t } from '../core/words.js';
+import { Button, IconButton } from './button.js';
 
 const STAYS_MS = 6_000;
 const SHOWN_MAX = 3;
 
-/** @typedef {{ id: number, text: string, icon: import('../core/icons.js').IconName, action?: { name: string, run: () => void } }} ToastLine */
-/** @type {import('../core/html.js').Signal<ToastLine[]>} */
+/** @typedef {{ id: number, text: string, icon: import('../core/icons.js').IconName, action?: { name: string, run: () => void } }} ToastEntry */
+/** @type {import('../core/html.js').Signal<ToastEntry[]>} */
 const toasts = signal([]);
 let next = 0;
 
@@ -23,6 +23,9 @@ export function toast(text, { icon = 'check', action, urgent = false, silent = f
   if (!silent) (urgent ? alert : say)(text);
   leave(id);
 }
+
+/** A toast of something that failed. @param {string} text */
+export const warn = (text) => toast(text, { icon: 'warn', urgent: true });
 
 /** @param {number} id */
 const drop = (id) => (toasts.value = toasts.value.filter((one) => one.id !== id));

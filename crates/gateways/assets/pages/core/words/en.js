@@ -120,7 +120,7 @@ export const en = {
   link_hint_title: 'Got a one-time link?',
   link_hint: 'Just open it.',
   link_used: 'This link was used before or is too old. Ask for a new one.',
-  sign_in_trouble: 'Trouble signing in? Ask whoever runs your Tasuki.',
+  sign_in_trouble: 'Trouble signing in? Ask the person who runs Tasuki for you.',
   motto_1: 'The race counts only',
   motto_2: 'if the sash arrives.',
   server_silent: 'The server did not answer. Nothing is lost.',
