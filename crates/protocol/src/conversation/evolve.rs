@@ -159,7 +159,7 @@ fn route(conversation: &mut Conversation, routed: &Routed, at: Time) {
         How::AgentHandoff | How::SupervisorRouting => {
             conversation.wait.passed_by(&routed.holder, open, at);
         }
-        How::NoAnswer => conversation.wait.falls_back(),
+        How::NoAnswer => conversation.wait.begins_anew(),
         How::UserSelection | How::Graph => conversation.wait.moved(at),
     }
     conversation.pass_to(routed.to.clone(), routed.epoch);

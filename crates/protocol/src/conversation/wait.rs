@@ -157,8 +157,9 @@ impl CustomerWait {
         self.passes.used = (self.passes.used + used).min(PASSES_MAX);
     }
 
-    /// A fallback begins with a new time: there are few of them, and each is tried once.
-    pub(super) fn falls_back(&mut self) {
+    /// A fallback begins with a new time: there are few of them, and each is tried once. A bot to
+    /// which a person gives the customer does too.
+    pub(crate) fn begins_anew(&mut self) {
         self.passes.used = 0;
     }
 

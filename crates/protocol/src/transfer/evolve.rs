@@ -47,6 +47,7 @@ pub fn evolve(conversation: &mut Conversation, event: &Event, at: Time) -> Resul
             connect(transfer, connected).ok_or_else(bad)?;
             let target = transfer.limits.reply_target;
             conversation.pass_to(connected.agent.clone(), connected.epoch);
+            conversation.wait.begins_anew();
             conversation.wait.with_person(target, at);
         }
         Event::Consulted(consulted) => {

@@ -202,8 +202,9 @@ fn request(it: &Requested) -> Handoff {
     if it.instead_of.is_none() {
         arguments.insert("queue".to_owned(), queue.as_str().into());
     }
-    if !is_of_holder && !reason.is_empty() {
-        result.push_str(&in_words_of(author_of(by), reason));
+    let quoted = [reason.as_str(), summary.unwrap_or_default()];
+    for text in quoted.into_iter().filter(|text| !is_of_holder && !text.is_empty()) {
+        result.push_str(&in_words_of(author_of(by), text));
     }
     handoff(holder, queue, tool, arguments, result)
 }

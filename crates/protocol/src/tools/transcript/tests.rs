@@ -199,6 +199,10 @@ fn every_change_of_hands_is_found_in_the_history() {
             vec![requested("agent:lead", json!({ "reason": "bob lied" }))],
             "bob human Accepted: > bob lied",
         ),
+        (
+            vec![requested("agent:lead", json!({ "bundle": bundle() }))],
+            "bob human Accepted: In the words of lead",
+        ),
     ];
     check_found(&cases);
 }

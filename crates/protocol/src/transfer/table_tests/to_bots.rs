@@ -82,6 +82,27 @@ fn a_person_passes_a_customer_to_any_queue() {
     }
 }
 
+/// Also if the bots before have used up the time for the customer's message.
+#[test]
+fn a_bot_to_which_a_person_gives_a_customer_has_its_own_time() {
+    let mut world = World::script(&[&format!("shop open {SWARM} => idle bob@1")]);
+    world.line("customer say");
+    let mut epoch = 1;
+    loop {
+        world.line(&format!("bob request epoch={epoch}"));
+        epoch += 1;
+        if world.line(&format!("bob cancel epoch={epoch}")) == "not_allowed" {
+            break;
+        }
+        epoch += 1;
+    }
+    world.line(&format!("hana answer epoch={epoch}"));
+    world.line(&format!("hana complete epoch={} to=carol", epoch + 1));
+    assert_eq!(world.conversation().holder.as_str(), "carol");
+    let owed = world.conversation().wait.owed.expect("carol must answer");
+    assert_eq!(owed.until.since(world.now).to_string(), "1m");
+}
+
 /// A person may also write to the customer, share data, or end it, in one command.
 #[test]
 fn a_person_ends_it_with_parting_words() {
